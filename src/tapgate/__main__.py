@@ -1,0 +1,5 @@
+"""`python -m tapgate`."""
+
+from tapgate.cli import main
+
+main()

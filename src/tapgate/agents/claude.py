@@ -1,0 +1,256 @@
+"""Claude Code's dialect: its hook events in, its decision JSON out. Older forms are read too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapgate.agents import suggestions
+from tapgate.agents.dialect import (
+    Dialect,
+    Event,
+    Heard,
+    Nothing,
+    ToolEvent,
+    call_of,
+    digest_of,
+    read_event,
+    read_object,
+    sealed,
+    write_json,
+)
+from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
+from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
+
+DENIED = "Denied from the phone."
+ALLOWED = "Allowed from the phone."
+UNANSWERED = "No answer from the phone."
+
+
+class PermissionRequest(ToolEvent):
+    permission_suggestions: list[Any] | None = None
+    decision_reason: str | None = None
+    blocked_path: str | None = None
+    mcp_server: Any = None
+
+
+class PreToolUse(ToolEvent):
+    tool_use_id: str | None = None
+
+
+class PostToolUse(ToolEvent):
+    """PostToolUse and PostToolUseFailure. Older versions gave `tool_output` in the place of `tool_response`."""
+
+    tool_use_id: str | None = None
+    tool_response: Any = None
+    tool_output: Any = None
+    error: Any = None
+    duration_ms: float | None = None
+
+
+class Stop(Event):
+    """Stop and SubagentStop."""
+
+    stop_hook_active: bool = False
+    last_assistant_message: str | None = None
+
+
+class UserPromptSubmit(Event):
+    prompt: str = ""
+
+
+class SessionStart(Event):
+    source: str = ""
+
+
+class SessionEnd(Event):
+    reason: str = ""
+
+
+class Notification(Event):
+    message: str = ""
+    notification_type: str = ""
+
+
+class PreCompact(Event):
+    trigger: str = ""
+    custom_instructions: str | None = None
+
+
+def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
+    """What the agent says. Raises InputError for anything that is not one of its events."""
+    value = read_object(raw)
+    name = value["hook_event_name"]
+    match name:
+        case "PermissionRequest":
+            return _permission(request_id, caller, raw, read_event(PermissionRequest, value))
+        case "PreToolUse":
+            return _gate(request_id, caller, raw, read_event(PreToolUse, value))
+        case "PostToolUse" | "PostToolUseFailure":
+            ended = read_event(PostToolUse, value)
+            return ToolEnded(
+                call=call_of(_as_asked(ended)),
+                failed=name == "PostToolUseFailure",
+                duration_s=None if ended.duration_ms is None else ended.duration_ms / 1000,
+            )
+        case "Stop" | "SubagentStop":
+            stop = read_event(Stop, value)
+            return SessionMoved(stop.session_id, stop.agent_id or "", Move.STOP, stop.prompt_id or "")
+        case "UserPromptSubmit":
+            prompt = read_event(UserPromptSubmit, value)
+            return SessionMoved(prompt.session_id, "", Move.PROMPT, prompt.prompt_id or "")
+        case "SessionStart":
+            start = read_event(SessionStart, value)
+            if start.source == "compact":  # the session goes on with a shorter memory, open questions and all
+                return Nothing(name)
+            return SessionMoved(start.session_id, "", Move.RESTART)
+        case "SessionEnd":
+            end = read_event(SessionEnd, value)
+            return SessionEnded(end.session_id, end.reason)
+        case "Notification":
+            read_event(Notification, value)
+        case "PreCompact":
+            read_event(PreCompact, value)
+        case _:
+            read_event(Event, value)
+    return Nothing(name)
+
+
+def render(request: Request, decision: Decision) -> bytes:
+    """The bytes for stdout. Claude Code drops an output that it cannot read whole, so nothing optional is added."""
+    if request.event == "PreToolUse":
+        return _render_gate(decision)
+    if decision.verdict is Verdict.NONE:
+        return b""
+    answer: dict[str, Any] = {"behavior": decision.verdict.value}
+    if decision.verdict is Verdict.ALLOW:
+        if decision.updated_input is not None:
+            answer["updatedInput"] = dict(decision.updated_input)
+        if decision.updates:
+            answer["updatedPermissions"] = list(decision.updates)
+    else:
+        answer["message"] = decision.message or DENIED
+        answer["interrupt"] = decision.interrupt
+    return write_json({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": answer}})
+
+
+def _render_gate(decision: Decision) -> bytes:
+    word, reason = {
+        Verdict.ALLOW: ("allow", decision.message or ALLOWED),
+        Verdict.DENY: ("deny", decision.message or DENIED),
+        Verdict.NONE: ("ask", decision.message or UNANSWERED),
+    }[decision.verdict]
+    output: dict[str, Any] = {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": word,
+        "permissionDecisionReason": reason,
+    }
+    if decision.verdict is Verdict.ALLOW and decision.updated_input is not None:
+        output["updatedInput"] = dict(decision.updated_input)
+    return write_json({"hookSpecificOutput": output})
+
+
+def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRequest) -> Request:
+    note = ""
+    if event.tool_name == "AskUserQuestion":
+        choices, note = _question_choices(event.tool_input)
+    elif event.tool_name == "ExitPlanMode":
+        # A plain allow is ignored here and the dialog stays; with the received input given back it is taken.
+        choices = (
+            Choice(
+                "a",
+                "Approve the plan",
+                Act.DECIDE,
+                Decision(Verdict.ALLOW, updated_input=event.tool_input),
+                Tone.GOOD,
+            ),
+            *_denials(),
+        )
+    else:
+        choices = (
+            Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
+            *_denials(),
+            *suggestions.choices_of(event.permission_suggestions or ()),
+        )
+    server = event.mcp_server
+    return _request(
+        request_id,
+        caller,
+        raw,
+        event,
+        choices,
+        decision_reason=event.decision_reason or "",
+        blocked_path=event.blocked_path or "",
+        mcp_server=str(server.get("name", "")) if isinstance(server, dict) else str(server or ""),
+        note=note,
+    )
+
+
+def _gate(request_id: str, caller: Caller, raw: bytes, event: PreToolUse) -> Request:
+    choices = (
+        Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
+        Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+        Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+    )
+    return _request(request_id, caller, raw, event, choices)
+
+
+def _request(
+    request_id: str, caller: Caller, raw: bytes, event: ToolEvent, choices: tuple[Choice, ...], **more: str
+) -> Request:
+    return Request(
+        id=request_id,
+        caller=caller,
+        event=event.hook_event_name,
+        call=call_of(_as_asked(event)),
+        input=event.tool_input,
+        choices=sealed(choices),
+        digest=digest_of(raw),
+        raw=raw,
+        cwd=event.cwd,
+        agent_type=event.agent_type or "",
+        prompt_id=event.prompt_id or "",
+        permission_mode=event.permission_mode or "",
+        **more,
+    )
+
+
+def _denials() -> tuple[Choice, ...]:
+    return (
+        Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+        Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+        Choice("x", "Deny and stop", Act.DECIDE, Decision(Verdict.DENY, DENIED, interrupt=True)),
+    )
+
+
+def _question_choices(tool_input: dict[str, Any]) -> tuple[tuple[Choice, ...], str]:
+    """One button per option where one tap can answer everything; otherwise the terminal has to be used."""
+    questions = tool_input.get("questions")
+    if isinstance(questions, list) and len(questions) == 1 and isinstance(questions[0], dict):
+        question = questions[0]
+        text, options = question.get("question"), question.get("options")
+        if isinstance(text, str) and isinstance(options, list) and not question.get("multiSelect"):
+            labels = [option.get("label") for option in options if isinstance(option, dict)]
+            answers = tuple(
+                Choice(
+                    f"o{number}",
+                    label,
+                    Act.DECIDE,
+                    Decision(Verdict.ALLOW, updated_input={**tool_input, "answers": {text: label}}),
+                )
+                for number, label in enumerate(labels)
+                if isinstance(label, str) and label
+            )
+            if answers:
+                return (*answers, *_denials()), ""
+    return _denials(), "These questions take more than one tap: answer them at the terminal, or deny here."
+
+
+def _as_asked(event: ToolEvent) -> ToolEvent:
+    """The call as it was when permission was asked: answers are written into the input of a question afterwards."""
+    if event.tool_name != "AskUserQuestion":
+        return event
+    asked = {key: value for key, value in event.tool_input.items() if key not in ("answers", "annotations")}
+    return event.model_copy(update={"tool_input": asked})
+
+
+CLAUDE = Dialect(name="claude", title="Claude Code", parse=parse, render=render)

@@ -1,0 +1,64 @@
+"""Codex CLI's dialect. It accepts a behavior and a deny's message and nothing else: any further key fails its hook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tapgate.agents.claude import DENIED
+from tapgate.agents.dialect import (
+    Dialect,
+    Event,
+    Heard,
+    Nothing,
+    ToolEvent,
+    call_of,
+    digest_of,
+    read_event,
+    read_object,
+    sealed,
+    write_json,
+)
+from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
+
+
+class PermissionRequest(ToolEvent):
+    turn_id: str | None = None
+    model: str | None = None
+
+
+def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
+    value = read_object(raw)
+    if value["hook_event_name"] != "PermissionRequest":
+        return Nothing(read_event(Event, value).hook_event_name)
+    event = read_event(PermissionRequest, value)
+    choices = (
+        Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
+        Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+        Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+    )
+    return Request(
+        id=request_id,
+        caller=caller,
+        event=event.hook_event_name,
+        call=call_of(event),
+        input=event.tool_input,
+        choices=sealed(choices),
+        digest=digest_of(raw),
+        raw=raw,
+        cwd=event.cwd,
+        agent_type=event.agent_type or "",
+        prompt_id=event.turn_id or "",
+        permission_mode=event.permission_mode or "",
+    )
+
+
+def render(request: Request, decision: Decision) -> bytes:
+    if decision.verdict is Verdict.NONE:
+        return b""
+    answer: dict[str, Any] = {"behavior": decision.verdict.value}
+    if decision.verdict is Verdict.DENY:
+        answer["message"] = decision.message or DENIED
+    return write_json({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": answer}})
+
+
+CODEX = Dialect(name="codex", title="Codex", parse=parse, render=render)

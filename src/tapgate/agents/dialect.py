@@ -1,0 +1,145 @@
+"""What every dialect offers, and the parts that agents share: reading JSON, fingerprints, choices and their seals."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tapgate.core.events import SessionEnded, SessionMoved, ToolEnded
+from tapgate.errors import InputError
+from tapgate.model import Call, Caller, Choice, Decision, Json, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Nothing:
+    """An event that is understood and calls for nothing."""
+
+    event: str
+
+
+Heard = Request | ToolEnded | SessionMoved | SessionEnded | Nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """One agent's language. `render` gives the bytes for its stdout; empty bytes are no opinion."""
+
+    name: str
+    title: str
+    parse: Callable[[str, Caller, bytes], Heard]
+    render: Callable[[Request, Decision], bytes]
+
+
+class Event(BaseModel):
+    """Fields that any event may carry. Agents add fields all the time, so unknown ones are normal."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    hook_event_name: str
+    session_id: str = ""
+    transcript_path: str | None = None
+    cwd: str = ""
+    permission_mode: str | None = None
+    prompt_id: str | None = None
+    agent_id: str | None = None
+    agent_type: str | None = None
+
+
+class ToolEvent(Event):
+    tool_name: str
+    tool_input: dict[str, Any]
+
+
+EventT = TypeVar("EventT", bound=Event)
+
+
+def read_object(raw: bytes) -> dict[str, Json]:
+    """The JSON object in `raw`. Raises InputError with a sentence that quotes none of it."""
+    if not raw.strip():
+        raise InputError("nothing came on stdin")
+    try:
+        value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
+    except RecursionError:
+        raise InputError("the JSON on stdin is nested too deeply") from None
+    except (ValueError, UnicodeDecodeError) as error:
+        where = f" (line {error.lineno}, column {error.colno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise InputError(f"what came on stdin is not JSON{where}") from None
+    if not isinstance(value, dict):
+        raise InputError("the JSON on stdin is not an object")
+    if not isinstance(value.get("hook_event_name"), str):
+        raise InputError("the JSON on stdin is not a hook event: it has no hook_event_name")
+    return value
+
+
+def read_event(model: type[EventT], value: Mapping[str, Json]) -> EventT:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        fault = error.errors(include_input=False, include_url=False)[0]
+        key = ".".join(str(part) for part in fault["loc"])
+        raise InputError(f"the {value['hook_event_name']} event's {key} is not as expected: {fault['msg']}") from None
+
+
+def write_json(value: Json) -> bytes:
+    """Compact and ASCII only, so that no locale and no lone surrogate can spoil it."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode("ascii")
+
+
+def digest_of(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def call_of(event: ToolEvent) -> Call:
+    agent_id = event.agent_id or ""
+    text = json.dumps([event.session_id, agent_id, event.tool_name, event.tool_input], sort_keys=True)
+    return Call(
+        session_id=event.session_id,
+        agent_id=agent_id,
+        tool=event.tool_name,
+        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def sealed(choices: Sequence[Choice]) -> tuple[Choice, ...]:
+    """Tie each key to what its button says and does.
+
+    The seal travels in the button. After an upgrade that words or orders choices differently, an old button no longer
+    fits and is refused, where a bare number would have meant something that its card never said.
+    """
+    return tuple(replace(choice, seal=_seal(choice)) for choice in choices)
+
+
+def _seal(choice: Choice) -> str:
+    decision = choice.decision
+    text = json.dumps(
+        [
+            choice.key,
+            choice.label,
+            choice.act,
+            decision.verdict,
+            decision.message,
+            decision.interrupt,
+            list(decision.updates),
+            decision.updated_input,
+        ],
+        sort_keys=True,
+    )
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError("a number is too large")  # it could not be given back
+    return value

@@ -1,0 +1,101 @@
+"""Claude Code's permission suggestions, one button each: its words name the exact rule and scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tapgate.model import Act, Choice, Decision, Json, Verdict
+
+MOST_SUGGESTIONS = 20  # more buttons than this no thumb would scroll through
+
+_SCOPES = {
+    "session": "in this session",
+    "localSettings": "in this project",
+    "projectSettings": "in this project, for everyone",
+    "userSettings": "in all projects",
+}
+_PLACES = {
+    "session": "for this session only",
+    "localSettings": "saved to this project's local settings",
+    "projectSettings": "saved to this project's shared settings",
+    "userSettings": "saved to your user settings",
+}
+_MODES = {
+    "acceptEdits": "Accept edits",
+    "bypassPermissions": "Stop asking for anything",
+    "plan": "Switch to plan mode",
+    "default": "Ask for everything",
+    "auto": "Switch to auto mode",
+    "dontAsk": "Switch to the mode that never asks",
+}
+
+
+def choices_of(entries: Iterable[Json]) -> tuple[Choice, ...]:
+    """One choice per suggestion that is an object. The entry itself is what goes back, whatever else it holds."""
+    found = [entry for entry in entries if isinstance(entry, dict)]
+    choices = []
+    for number, entry in enumerate(found[:MOST_SUGGESTIONS]):
+        label, saved = words_of(entry)
+        decision = Decision(Verdict.ALLOW, updates=(entry,))
+        choices.append(Choice(f"s{number}", label, Act.DECIDE, decision, saved=saved))
+    return tuple(choices)
+
+
+def words_of(entry: Mapping[str, Any]) -> tuple[str, str]:
+    """The button's words, and what to say about it afterwards."""
+    kind = entry.get("type")
+    destination = entry.get("destination")
+    scope = _SCOPES.get(str(destination), f"in {destination}" if destination else "from now on")
+    place = _PLACES.get(str(destination), f"saved to {destination}" if destination else "kept by the agent")
+    match kind:
+        case "addRules" | "replaceRules" | "removeRules":
+            rules = ", ".join(f"`{_rule(rule)}`" for rule in _objects(entry.get("rules"))) or "no rule"
+            many = "rules" if "`, `" in rules else "rule"
+            behavior = str(entry.get("behavior") or "allow")
+            if kind == "removeRules":
+                return (
+                    f"Allow, and drop the {behavior} {many} {rules} {scope}",
+                    f"{many} {rules} removed, {place}",
+                )
+            if kind == "replaceRules":
+                return (
+                    f"Allow, and make {rules} the only {behavior} {many} {scope}",
+                    f"{behavior} rules replaced by {rules}, {place}",
+                )
+            if behavior != "allow":
+                return (
+                    f"Allow once, but always {behavior} {rules} {scope}",
+                    f"{behavior} {many} {rules} {place}",
+                )
+            return f"Always allow {rules} {scope}", f"{many} {rules} {place}"
+        case "setMode":
+            mode = str(entry.get("mode"))
+            return f"{_MODES.get(mode, f'Switch to mode {mode}')} {scope}", f"mode {mode}, {place}"
+        case "addDirectories" | "removeDirectories":
+            listed = entry.get("directories")
+            names = ", ".join(map(str, listed)) if isinstance(listed, list) and listed else "no directory"
+            if kind == "removeDirectories":
+                return (
+                    f"Allow, and close {names} {scope.replace('in', 'for', 1)}",
+                    f"{names} removed, {place}",
+                )
+            return f"Allow {names} {scope.replace('in', 'for', 1)}", f"{names} added, {place}"
+        case "toolAlwaysAllow":
+            return (
+                f"Always allow `{entry.get('tool')}`",
+                f"every `{entry.get('tool')}` call, kept by the agent",
+            )
+        case _:
+            return f"Allow with “{kind}”", f"“{kind}” as the agent suggested it"
+
+
+def _rule(rule: Mapping[str, Any]) -> str:
+    tool, content = rule.get("toolName"), rule.get("ruleContent")
+    if not content:
+        return str(tool)
+    return str(content) if tool == "Bash" else f"{tool}({content})"
+
+
+def _objects(value: Json) -> list[Mapping[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,53 @@
+"""The command line: the only code that prints to people. Each command imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from tapgate import __version__
+from tapgate.cli.daemon import daemon
+from tapgate.cli.demo import demo
+from tapgate.cli.hooks import hooks
+from tapgate.cli.log import log
+from tapgate.cli.simulator import simulator
+from tapgate.errors import TapgateError
+
+app = typer.Typer(
+    name="tapgate",
+    help="Answer your coding agent from your phone.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(daemon)
+app.command()(demo)
+app.command()(simulator)
+app.command()(log)
+app.add_typer(hooks, name="hooks")
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"tapgate {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Answer your coding agent from your phone."""
+
+
+def main() -> None:
+    """Run a command; our own errors are sentences, not tracebacks."""
+    try:
+        app()
+    except TapgateError as error:
+        typer.echo(f"tapgate: {error}", err=True)
+        sys.exit(1)

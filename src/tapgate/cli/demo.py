@@ -1,0 +1,205 @@
+"""`tapgate demo`: the real daemon and the real hook, with the simulator's phone page in the place of Telegram."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import webbrowser
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import httpx
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from tapgate.cli.samples import Sample, samples
+from tapgate.cli.simulator import DEMO_TOKEN
+from tapgate.errors import TapgateError
+
+USER_ID = 1001
+START_S = 30.0
+WAIT_S = 30.0
+
+_CONFIG = """\
+timeout_s = 600
+socket_path = "{home}/run/daemon.sock"
+state_dir = "{home}/state"
+
+[telegram]
+token = "{token}"
+base_url = "{url}"
+
+[[people]]
+user_id = {user_id}
+name = "You"
+"""
+
+
+def demo(
+    script: Annotated[bool, typer.Option("--script", help="Tap by itself, check every decision, and end.")] = False,
+    port: Annotated[int, typer.Option(help="The phone page's port; 0 picks a free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the phone page.")] = True,
+) -> None:
+    """Try it without an account: a phone in your browser, a sample project's questions, your taps."""
+    console = Console(highlight=False)
+    with ExitStack() as stack:
+        home = Path(tempfile.mkdtemp(prefix="tapgate-"))
+        stack.callback(shutil.rmtree, home, ignore_errors=True)
+        stage = Stage(home, stack)
+        try:
+            console.print("[dim]Starting the simulator and the daemon …[/dim]")
+            page = stage.start(port)
+            if script:
+                results = [_play(stage, console, sample) for sample in samples(str(stage.project))]
+                ok = all(results)
+                console.print(
+                    "[green]Every decision came back as tapped.[/green]" if ok else "[red]Not as tapped.[/red]"
+                )
+                raise typer.Exit(0 if ok else 1)
+            console.print(
+                f"\nThe phone: [bold cyan]{page}[/bold cyan]\nOpen it, and answer there. Ctrl-C ends the demo.\n"
+            )
+            if browser and (sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+                webbrowser.open(page)
+            for sample in samples(str(stage.project)):
+                _watch(stage, console, sample)
+            console.print(
+                "\nThat was all. The real thing: [bold]tapgate daemon[/bold], with your own bot. See the README."
+            )
+        except KeyboardInterrupt:
+            console.print("\nThe demo has ended.")
+
+
+class Stage:
+    """The processes of the demo, in a home of their own."""
+
+    def __init__(self, home: Path, stack: ExitStack) -> None:
+        self.home = home
+        self.project = home / "shop"
+        self.project.mkdir()
+        self._stack = stack
+        self.url = ""
+        self._command = ""
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("TAPGATE_", "CLAUDE", "XDG_"))
+        }
+        self._environ = {**kept, "HOME": str(home), "PYTHONUNBUFFERED": "1"}
+
+    def start(self, port: int) -> str:
+        """Start both servers; gives the phone page's address."""
+        line = self._launch("simulator", "--port", str(port), "--token", DEMO_TOKEN, "--user", f"{USER_ID}:You")
+        self.url = line.split()[-1]
+        config = self.home / "config.toml"
+        config.touch(mode=0o600)
+        config.write_text(
+            _CONFIG.format(home=self.home, token=DEMO_TOKEN, url=self.url, user_id=USER_ID), encoding="utf-8"
+        )
+        self._launch("daemon", "--config", str(config))
+        printed = subprocess.run(
+            [sys.executable, "-m", "tapgate", "hooks", "print", "--config", str(config)],
+            env=self._environ,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+        settings = json.loads(printed.stdout)
+        self._command = settings["hooks"]["PermissionRequest"][0]["hooks"][0]["command"]
+        return f"{self.url}/"
+
+    def ask(self, sample: Sample) -> subprocess.Popen[bytes]:
+        """Run the hook as Claude Code does: the settings' command in a shell, the event on its stdin."""
+        process = subprocess.Popen(
+            ["sh", "-c", self._command],
+            env={**self._environ, "CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_CODE_SESSION_ATTENDED": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._stack.callback(_end, process)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(sample.event(str(self.project))).encode())
+        process.stdin.close()
+        process.stdin = None  # communicate() would flush it
+        return process
+
+    def messages(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = httpx.get(f"{self.url}/control/chats/{USER_ID}/messages", trust_env=False).json()[
+            "messages"
+        ]
+        return [message for message in found if not message.get("deleted")]
+
+    def post(self, path: str, body: dict[str, Any]) -> None:
+        httpx.post(f"{self.url}/control/{path}", json=body, trust_env=False).raise_for_status()
+
+    def _launch(self, *words: str) -> str:
+        """Start one of our own commands and wait for its line."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tapgate", *words], env=self._environ, stdout=subprocess.PIPE, text=True
+        )
+        self._stack.callback(_end, process)
+        assert process.stdout is not None
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            line = process.stdout.readline() if selector.select(START_S) else ""
+        if not line:
+            raise TapgateError(f"`tapgate {words[0]}` did not start; run it by itself to see why")
+        return line.strip()
+
+
+def _end(process: subprocess.Popen[Any]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(12)
+        except subprocess.TimeoutExpired:
+            process.kill()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
+def _watch(stage: Stage, console: Console, sample: Sample) -> None:
+    """Ask, and show the answer when it comes."""
+    console.print(f"[bold]The agent asks[/bold] to {sample.title} ({sample.tool}).")
+    process = stage.ask(sample)
+    with console.status("waiting for your tap …"):
+        output, _ = process.communicate()
+    console.print(f"  → {escape(output.decode()) or 'no opinion'}\n", soft_wrap=True)
+
+
+def _play(stage: Stage, console: Console, sample: Sample) -> bool:
+    """Ask, tap as the script says, and check the answer."""
+    before = {message["message_id"] for message in stage.messages()}
+    process = stage.ask(sample)
+    card = _wait_for(stage, lambda message: message["message_id"] not in before and message["buttons"])
+    stage.post("tap", {"user_id": USER_ID, "chat_id": USER_ID, "message_id": card["message_id"], "label": sample.tap})
+    if sample.reason:
+        prompt = _wait_for(stage, lambda message: message["message_id"] not in before and message["force_reply"])
+        answer = {"text": sample.reason, "reply_to_message_id": prompt["message_id"]}
+        stage.post("message", {"user_id": USER_ID, "chat_id": USER_ID, **answer})
+    output, _ = process.communicate(timeout=WAIT_S)
+    console.print(f"{sample.title}: {escape(output.decode())}", soft_wrap=True)
+    decision = json.loads(output)["hookSpecificOutput"]["decision"]
+    expected = {"behavior": sample.behavior}
+    if sample.reason:
+        expected["message"] = sample.reason
+    suggested = list(sample.suggestions) if sample.tap not in ("Allow", "Deny") and not sample.reason else None
+    return bool(decision.get("updatedPermissions") == suggested and expected.items() <= decision.items())
+
+
+def _wait_for(stage: Stage, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    until = time.monotonic() + WAIT_S
+    while time.monotonic() < until:
+        for message in reversed(stage.messages()):
+            if wanted(message):
+                return message
+        time.sleep(0.05)
+    raise TapgateError("the card did not come; run `tapgate demo` without --script and look at the phone page")

@@ -1,0 +1,192 @@
+"""The config file: read, checked, and refused with the file, the key and what is expected. Never written here."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tapgate import paths
+from tapgate.errors import ConfigError
+from tapgate.model import Person
+
+TOKEN_VARIABLE = "TAPGATE_TELEGRAM_TOKEN"  # noqa: S105
+CONFIG_VARIABLE = "TAPGATE_CONFIG"
+TOKEN_SHAPE = re.compile(r"\d{5,}:[A-Za-z0-9_-]{8,}")
+HOOK_MARGIN_S = 10.0  # the caller gives up this long before the agent would kill it
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Telegram(_Table):
+    token: str = Field(default="", repr=False)
+    token_file: str = ""
+    base_url: str = "https://api.telegram.org"
+    proxy: str | None = Field(default=None, repr=False)
+    per_chat_s: Annotated[float, Field(ge=0, le=60, strict=False)] = 1.0
+
+
+class PersonEntry(_Table):
+    user_id: Annotated[int, Field(gt=0)]
+    chat_id: int | None = None
+    name: str = ""
+
+
+class JournalTable(_Table):
+    keep_days: Annotated[int, Field(ge=1, le=36500)] = 90
+    keep_inputs: bool = True
+
+
+class Config(_Table):
+    timeout_s: Annotated[int, Field(ge=2, le=86_400)] = 600
+    socket_path: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_socket_path)
+    state_dir: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_state_dir)
+    telegram: Telegram = Telegram()
+    people: tuple[PersonEntry, ...] = Field(default=(), strict=False)
+    journal: JournalTable = JournalTable()
+
+    @property
+    def deadline_s(self) -> float:
+        """How long a caller waits: a little less than the agent's own timeout."""
+        return self.timeout_s - min(HOOK_MARGIN_S, self.timeout_s / 5)
+
+    def persons(self) -> tuple[Person, ...]:
+        return tuple(
+            Person(
+                user_id=entry.user_id,
+                chat_id=entry.user_id if entry.chat_id is None else entry.chat_id,
+                name=entry.name or str(entry.user_id),
+            )
+            for entry in self.people
+        )
+
+
+_EXPECTED = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "string_type": "a text in quotes",
+    "bool_type": "true or false",
+    "path_type": "a path in quotes",
+    "model_type": "a table",
+    "tuple_type": "a list of tables, written as [[people]]",
+    "missing": "a value: it is required",
+}
+
+
+def find_config(given: Path | None) -> Path:
+    """The file that `--config` or TAPGATE_CONFIG names, or the default place."""
+    if given is not None:
+        return given
+    named = os.environ.get(CONFIG_VARIABLE)
+    return Path(named) if named else paths.default_config_path()
+
+
+def load_config(given: Path | None = None) -> Config:
+    """Read and check the config. A missing default file means all defaults; a missing named one is an error."""
+    path = find_config(given)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        if given is None and CONFIG_VARIABLE not in os.environ:
+            return Config()
+        raise ConfigError(f"{path}: there is no such file; see config.example.toml for one to start from") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from error
+    return parse_config(text, source=str(path), base=path.parent)
+
+
+def parse_config(text: str, *, source: str, base: Path) -> Config:
+    """Check the text of a config file. Relative paths in it are taken from the file's own directory."""
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: this is not valid TOML: {error}") from error
+    try:
+        config = Config.model_validate(found)
+    except ValidationError as error:
+        raise ConfigError("\n".join(f"{source}: {_sentence(fault)}" for fault in error.errors())) from None
+    seen: set[tuple[int, int]] = set()
+    for person in config.persons():
+        if (person.user_id, person.chat_id) in seen:
+            raise ConfigError(f"{source}: people: user_id {person.user_id} stands there twice with the same chat")
+        seen.add((person.user_id, person.chat_id))
+    if not re.match(r"https?://[^/\s]+", config.telegram.base_url):
+        raise ConfigError(f"{source}: telegram.base_url: expected an address like https://api.telegram.org")
+    return config.model_copy(
+        update={
+            "socket_path": base / config.socket_path.expanduser(),
+            "state_dir": base / config.state_dir.expanduser(),
+            "telegram": config.telegram.model_copy(
+                update={
+                    "token_file": str(base / Path(config.telegram.token_file).expanduser())
+                    if config.telegram.token_file
+                    else ""
+                }
+            ),
+        }
+    )
+
+
+def read_token(config: Config) -> str:
+    """The bot token from the environment, the named file or the config, in that order. Never put into a message."""
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    source = f"the environment variable {TOKEN_VARIABLE}"
+    if not token and config.telegram.token_file:
+        source = config.telegram.token_file
+        try:
+            token = Path(source).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"telegram.token_file: {source} cannot be read: {error}") from error
+    elif not token:
+        token = config.telegram.token
+        source = "telegram.token in the config"
+    if not token:
+        raise ConfigError(
+            "there is no bot token; get one from @BotFather and put it into [telegram] token or token_file, "
+            f"or into {TOKEN_VARIABLE}"
+        )
+    if not TOKEN_SHAPE.fullmatch(token):
+        raise ConfigError(f"{source}: this does not look like a bot token (123456789:ABC…)")
+    return token
+
+
+def _sentence(fault: Mapping[str, Any]) -> str:
+    location: tuple[str | int, ...] = fault["loc"]
+    key = ""
+    for part in location:
+        key += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if key else part
+    if fault["type"] == "extra_forbidden":
+        known = _known_keys(location[:-1])
+        near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(known))}"
+        return f"{key}: unknown key; {hint}"
+    expected = _EXPECTED.get(fault["type"])
+    if expected is None:
+        message = str(fault["msg"])
+        expected = message.removeprefix("Input should be ").removeprefix("Value error, ")
+    return f"{key}: expected {expected}, found {_shown(key, fault['input'])}"
+
+
+def _known_keys(location: tuple[str | int, ...]) -> list[str]:
+    table: type[BaseModel] = Config
+    tables: dict[str, type[BaseModel]] = {
+        "telegram": Telegram,
+        "people": PersonEntry,
+        "journal": JournalTable,
+    }
+    if location:
+        table = tables[str(location[0])]
+    return list(table.model_fields)
+
+
+def _shown(key: str, value: object) -> str:
+    return "something else" if "token" in key or "proxy" in key else repr(value)[:60]

@@ -1,0 +1,97 @@
+"""One request's state at the desk, and the card that shows it. Only desk.py changes a case."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tapgate.core.events import Left
+from tapgate.model import (
+    Act,
+    Answer,
+    Card,
+    Choice,
+    Copy,
+    Instant,
+    Outcome,
+    Phase,
+    Ran,
+    Request,
+    Verdict,
+)
+
+SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
+
+
+@dataclass(slots=True)
+class Case:
+    request: Request
+    asked: Instant
+    deadline: float  # on the monotonic clock
+    chats: tuple[int, ...]
+    fits: bool = True
+    phase: Phase = Phase.OPEN
+    caller_here: bool = True
+    away_until: float | None = None  # a caller that broke off in a restart is expected back until then
+    pending: set[int] = field(default_factory=set)  # chats that a card is on its way to
+    copies: dict[Copy, int] = field(default_factory=dict)  # each with the version that it shows
+    prompts: dict[Copy, int] = field(default_factory=dict)  # questions for a reason, each with the user asked
+    asking: set[tuple[int, int]] = field(default_factory=set)  # (chat, user) whose prompt is on its way
+    seen_in: set[int] = field(default_factory=set)  # chats that have the whole content
+    answer: Answer | None = None
+    answered: Instant | None = None
+    query_id: str = ""  # the tap that answered, while it is not yet acknowledged
+    resent: bool = False  # the answer may have reached the caller before a restart
+    left: Left | None = None
+    leave_by: float | None = None
+    outcome: Outcome | None = None
+    ended_at: float = 0.0
+    detail: str = ""
+    ran: Ran = Ran.UNKNOWN
+    refreshed: bool = False
+    version: int = 0
+
+    @property
+    def deadline_at(self) -> float:
+        return self.asked.wall + (self.deadline - self.asked.mono)
+
+    def offered(self) -> tuple[Choice, ...]:
+        """The buttons on the card as it stands. What was not shown whole offers no way to allow it (rule 9)."""
+        if self.phase is not Phase.OPEN:
+            return ()
+        if self.fits or self.seen_in:
+            return self.request.choices
+        refusing = (choice for choice in self.request.choices if choice.decision.verdict is not Verdict.ALLOW)
+        return (SHOW_WHOLE, *refusing)
+
+    def find_choice(self, key: str, seal: str) -> Choice | None:
+        for choice in (*self.request.choices, SHOW_WHOLE):
+            if choice.key == key and choice.seal == seal:
+                return choice
+        return None
+
+    def card(self) -> Card:
+        return Card(
+            request=self.request,
+            phase=self.phase,
+            choices=self.offered(),
+            asked_at=self.asked.wall,
+            deadline_at=self.deadline_at,
+            answer=self.answer,
+            outcome=self.outcome,
+            ended_at=self.ended_at,
+            ran=self.ran,
+            detail=self.detail,
+            refreshed=self.refreshed,
+            version=self.version,
+        )
+
+    def next_deadline(self) -> float | None:
+        """When something happens to this case although nobody does anything."""
+        if self.phase is Phase.SETTLED:
+            return None
+        times = [self.deadline, self.away_until, self.leave_by]
+        return min(time for time in times if time is not None)
+
+    def is_open(self) -> bool:
+        """Somebody at the terminal, or the agent's own course, can still settle it."""
+        return self.phase in (Phase.OPEN, Phase.LEAVING)

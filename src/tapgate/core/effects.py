@@ -1,0 +1,166 @@
+"""What the desk wants done, in imperatives, and what it wants recorded. The engine carries them out in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tapgate.model import Answer, Card, Copy, Decision, Outcome, Ran, Request
+
+
+@dataclass(frozen=True, slots=True)
+class AskedEntry:
+    """A request exists. Written before anybody can see its card."""
+
+    request: Request
+    asked_at: float
+    deadline_at: float
+    fits: bool
+    chats: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CopyEntry:
+    """A message stands in a chat: a copy of the card, or (with `prompt_for`) a question for a reason."""
+
+    request_id: str
+    copy: Copy
+    version: int = 0
+    prompt_for: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEntry:
+    """A copy shows this version of the card."""
+
+    request_id: str
+    copy: Copy
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeenEntry:
+    """Somebody had the whole content sent: from here on the allowing buttons are offered."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredEntry:
+    request_id: str
+    answer: Answer
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class SettledEntry:
+    request_id: str
+    outcome: Outcome
+    ended_at: float
+    detail: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class RanEntry:
+    request_id: str
+    ran: Ran
+    at: float
+    version: int
+
+
+Entry = AskedEntry | CopyEntry | ShownEntry | SeenEntry | AnsweredEntry | SettledEntry | RanEntry
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write this down before anything that follows in the same list is done.
+
+    A gate that cannot be recorded stops the rest of the list, and the desk hears RecordFailed; anything else that
+    cannot be recorded is reported, and the rest is done all the same.
+    """
+
+    request_id: str
+    entry: Entry
+    gate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Send the decision to the caller. `why` goes to its stderr where there is no opinion."""
+
+    request: Request
+    decision: Decision
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerTap:
+    query_id: str
+    text: str
+    alert: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    card: Card
+    chats: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    card: Card
+    copies: tuple[Copy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AskReason:
+    card: Card
+    chat_id: int
+    user_id: int
+    reply_to: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShowWhole:
+    """Send the whole content as a file to each of these chats, as a reply to the card there."""
+
+    card: Card
+    copies: tuple[Copy, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Retract:
+    """Delete a message that has done its work."""
+
+    copy: Copy
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A plain line in a chat, as an answer to something a person wrote there."""
+
+    chat_id: int
+    reply_to: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Take the buttons off cards that may stand between two known messages because a send was never answered."""
+
+    chat_id: int
+    after: int
+    before: int
+    known: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Look, a moment from now, whether the agent's process still lives."""
+
+    request_id: str
+    pid: int
+    after_s: float
+
+
+Effect = Record | Reply | AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep | Probe

@@ -1,0 +1,189 @@
+"""What can happen to a request, in past participles. Frozen values; the desk is their only reader."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from tapgate.model import Call, Copy, Request, Tap
+
+
+class Left(StrEnum):
+    """Why a caller is gone, as far as it could still say."""
+
+    TERMINATED = "terminated"  # SIGTERM: "No" at the terminal, or the agent quits
+    ORPHANED = "orphaned"  # its parent died
+    LOST = "lost"  # the connection broke without a word
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A caller came: with a new request, or back after a broken connection with the same one."""
+
+    request: Request
+    fits: bool = True  # the card shows all of it
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    request_id: str
+    copy: Copy
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PostUnsure:
+    """A send ended without an answer: the card may or may not be there."""
+
+    request_id: str
+    chat_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class PostFailed:
+    """A card will never reach this chat."""
+
+    request_id: str
+    chat_id: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """A copy now shows this version of its card."""
+
+    request_id: str
+    copy: Copy
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPosted:
+    """The question for a reason stands in the chat; a reply to it will count."""
+
+    request_id: str
+    copy: Copy
+    user_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class WholePosted:
+    """The whole content has reached this chat as a file."""
+
+    request_id: str
+    chat_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tapped:
+    tap: Tap
+    request_id: str  # "" where the data could not be read
+    choice_key: str
+    seal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    user_id: int
+    chat_id: int
+    message_id: int
+    reply_to: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallerConfirmed:
+    """The caller has written the answer to its stdout."""
+
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallerGone:
+    request_id: str
+    why: Left
+
+
+@dataclass(frozen=True, slots=True)
+class AgentProbed:
+    request_id: str
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ToolEnded:
+    """The agent reported that a tool call ran to its end."""
+
+    call: Call
+    failed: bool
+    duration_s: float | None
+
+
+class Move(StrEnum):
+    PROMPT = "a new prompt was typed"
+    STOP = "the turn ended"
+    RESTART = "the session was started again"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMoved:
+    """The agent, or one of its subagents, cannot be waiting for an older question any more."""
+
+    session_id: str
+    agent_id: str
+    move: Move
+    prompt_id: str = ""  # of the prompt that began (PROMPT) or was worked on (STOP)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    session_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PollResumed:
+    """Telegram answers again after this long; taps older than 150 s are lost there."""
+
+    away_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFailed:
+    """What was to be recorded for this request is not on disk."""
+
+    request_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The daemon is going down and takes no further answers."""
+
+
+Event = (
+    Asked
+    | Posted
+    | PostUnsure
+    | PostFailed
+    | Edited
+    | PromptPosted
+    | WholePosted
+    | Tapped
+    | Replied
+    | CallerConfirmed
+    | CallerGone
+    | AgentProbed
+    | ToolEnded
+    | SessionMoved
+    | SessionEnded
+    | PollResumed
+    | RecordFailed
+    | Ticked
+    | Stopped
+)

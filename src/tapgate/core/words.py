@@ -1,0 +1,68 @@
+"""What is said about a request, in plain sentences: to a late tap, to the caller's stderr, on a settled card."""
+
+from __future__ import annotations
+
+from tapgate.model import Answer, Card, Outcome, Phase, Ran, Verdict
+
+_ENDED = {
+    Outcome.ALLOWED: "Allowed",
+    Outcome.DENIED: "Denied",
+    Outcome.NOT_TAKEN: "The agent was no longer waiting",
+    Outcome.UNCONFIRMED: "Sent, but tapgate was restarted before the agent confirmed it",
+    Outcome.TERMINAL_ALLOWED: "Allowed at the terminal",
+    Outcome.TERMINAL_DENIED: "Denied at the terminal",
+    Outcome.MOVED_ON: "The session moved on",
+    Outcome.SESSION_ENDED: "The session ended",
+    Outcome.AGENT_DIED: "The agent's process died",
+    Outcome.CALLER_LOST: "The agent stopped waiting",
+    Outcome.EXPIRED: "Nobody answered in time",
+    Outcome.STOPPED: "tapgate was stopped",
+    Outcome.SUPERSEDED: "The agent went on to another question",
+    Outcome.NOT_SHOWN: "It could not be shown on any phone",
+    Outcome.NOT_RECORDED: "It could not be recorded",
+}
+
+ASKS_AT_TERMINAL = frozenset(
+    {Outcome.EXPIRED, Outcome.STOPPED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED, Outcome.CALLER_LOST}
+)
+"""After these the question is still open for the agent, and it asks at the terminal."""
+
+
+def ended(card: Card) -> str:
+    """How it ended, as a sentence without a full stop."""
+    if card.outcome is None:
+        return "It is open"
+    sentence = _ENDED[card.outcome]
+    answer = card.answer
+    if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
+        sentence += f" by {answer.person}"
+    if answer is not None and card.outcome is Outcome.NOT_TAKEN:
+        sentence = f"{answer.person} said {_said(answer)}, but the agent was no longer waiting"
+    if answer is not None and card.outcome is Outcome.UNCONFIRMED:
+        sentence = f"{answer.person} said {_said(answer)}; tapgate restarted before the agent confirmed it"
+    if card.ran is Ran.AGAINST:
+        sentence += ", but it had already been allowed at the terminal, and it ran"
+    elif card.outcome in (Outcome.NOT_TAKEN, Outcome.UNCONFIRMED) and card.ran is not Ran.UNKNOWN:
+        sentence += ", and it ran"
+    if card.detail:
+        sentence += f" ({card.detail})"
+    return sentence
+
+
+def too_late(card: Card) -> str:
+    """For somebody who answers a request that is not open."""
+    match card.phase:
+        case Phase.SENDING if card.answer is not None:
+            return f"{card.answer.person} was first: {card.answer.label}."
+        case Phase.LEAVING:
+            return "The agent has just stopped waiting. Your answer changed nothing."
+        case _:
+            return f"{ended(card)}. Your answer changed nothing."[:200]
+
+
+def sending(answer: Answer) -> str:
+    return f"{answer.label}: sending…"[:200]
+
+
+def _said(answer: Answer) -> str:
+    return "allow" if answer.decision.verdict is Verdict.ALLOW else "deny"

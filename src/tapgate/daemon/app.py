@@ -1,0 +1,141 @@
+"""The one place that wires everything (lock, journal, desk, engine, front, listener) and takes it down in order."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+
+import anyio
+from anyio.abc import TaskGroup
+
+from tapgate.agents import parse_request
+from tapgate.config import Config
+from tapgate.core.desk import Desk
+from tapgate.core.effects import Say
+from tapgate.core.events import Event, PollResumed, Stopped
+from tapgate.daemon.engine import Engine
+from tapgate.daemon.history import render_history
+from tapgate.daemon.listener import Listener
+from tapgate.daemon.lock import Lock
+from tapgate.daemon.sockets import inherited_socket, open_socket, remove_socket
+from tapgate.journal import Journal, TrailQuery
+from tapgate.model import Instant
+from tapgate.paths import make_private_dir
+from tapgate.telegram.api import Api
+from tapgate.telegram.front import Front
+
+LEAVE_S = 1.5  # how long a stopping daemon waits for its callers to take their answers
+DRAIN_S = 8.0  # and for its last edits to reach Telegram; what is left is made up for at the next start
+NOTE_POLL_S = 10.0
+PURGE_S = 86_400.0
+
+
+class Daemon:
+    """One run, from start to stop."""
+
+    def __init__(self, config: Config, token: str, *, report: Callable[[str], None]) -> None:
+        self._config = config
+        self._token = token
+        self._report = report
+        self._people = config.persons()
+        self._poll_noted = 0.0
+        self._stop = anyio.Event()
+
+    async def run(self, ready: Callable[[str], None]) -> None:
+        config = self._config
+        make_private_dir(config.state_dir)
+        make_private_dir(config.socket_path.parent)
+        async with AsyncExitStack() as stack:
+            for path in (config.state_dir / "daemon.lock", config.socket_path.with_suffix(".lock")):
+                stack.callback(Lock(path).release)
+            sock = inherited_socket()
+            if sock is None:
+                sock = open_socket(config.socket_path)
+                stack.callback(remove_socket, config.socket_path, sock)
+            stack.callback(sock.close)
+            self._journal = await Journal.open(
+                config.state_dir / "journal.db",
+                keep_days=config.journal.keep_days,
+                keep_inputs=config.journal.keep_inputs,
+                wall=time.time,
+                report=self._report,
+            )
+            stack.push_async_callback(self._journal.close)
+            self._engine = Engine(
+                Desk(self._people, hold_s=config.deadline_s), self._journal, clock=_now, report=self._report
+            )
+            self._front = Front(
+                Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
+                emit=self._emit,
+                command=self._command,
+                clock=_clock_words,
+                per_chat_s=config.telegram.per_chat_s,
+                offset=await self._journal.offset(),
+                last_poll=await self._journal.last_poll(),
+                wall=time.time,
+                mono=time.monotonic,
+                report=self._report,
+            )
+            self._engine.connect(self._front)
+            await self._serve(Listener(sock, self._engine, report=self._report), ready)
+
+    async def _serve(self, listener: Listener, ready: Callable[[str], None]) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._heed_signals, group)
+            group.start_soon(self._purge)
+            await group.start(self._engine.run)
+            # Before the first poll: a tap that waited for us must find its request.
+            await self._engine.restore(await self._journal.load(parse_request))
+            await group.start(self._front.run)
+            async with anyio.create_task_group() as callers:
+                await callers.start(listener.run)
+                ready(f"tapgate is ready: {_count(len(self._people))}, listening at {self._config.socket_path}")
+                await self._stop.wait()
+                listener.stop()
+                await self._engine.handle(Stopped())
+                callers.cancel_scope.deadline = anyio.current_time() + LEAVE_S
+            await self._front.drain(DRAIN_S)
+            group.cancel_scope.cancel()
+
+    async def _heed_signals(self, group: TaskGroup) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                if self._stop.is_set():
+                    group.cancel_scope.cancel()  # asked twice: now
+                self._stop.set()
+
+    async def _emit(self, event: Event, offset: int | None) -> None:
+        await self._engine.handle(event, offset)
+        if isinstance(event, PollResumed) and time.time() - self._poll_noted > NOTE_POLL_S:
+            self._poll_noted = time.time()
+            await self._journal.note_poll(self._poll_noted)
+
+    async def _command(self, name: str, user_id: int, chat_id: int, message_id: int) -> None:
+        """Strangers get no answer, not even that there is something to answer."""
+        if not any((person.user_id, person.chat_id) == (user_id, chat_id) for person in self._people):
+            return
+        if name == "history":
+            rows = await self._journal.trail(TrailQuery(limit=200))
+            text = render_history(rows)
+        else:
+            text = "tapgate posts your coding agent's questions here. /history shows the last answers."
+        self._front.say(Say(chat_id, message_id, text))
+
+    async def _purge(self) -> None:
+        while True:
+            await anyio.sleep(PURGE_S)
+            await self._journal.purge()
+
+
+def _count(people: int) -> str:
+    return "1 person" if people == 1 else f"{people} people"
+
+
+def _now() -> Instant:
+    return Instant(time.monotonic(), time.time())
+
+
+def _clock_words(wall: float) -> str:
+    return time.strftime("%H:%M", time.localtime(wall))

@@ -1,0 +1,216 @@
+"""The engine: hands each event to the desk and carries out the effects, in order, one event at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup
+
+from tapgate.agents import dialect_of
+from tapgate.core.desk import Desk
+from tapgate.core.effects import (
+    AnswerTap,
+    AskReason,
+    Edit,
+    Effect,
+    Entry,
+    Post,
+    Probe,
+    Record,
+    Reply,
+    Retract,
+    Say,
+    ShowWhole,
+    Sweep,
+)
+from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
+from tapgate.core.memory import Remembered
+from tapgate.errors import JournalError
+from tapgate.model import Instant, Request, Verdict
+from tapgate.wire import Kind, encode_frame
+
+
+class Records(Protocol):
+    """Where entries are written. Raises JournalError where they are not on disk."""
+
+    async def record(self, entries: Sequence[Entry], *, at: float, offset: int | None = None) -> None: ...
+
+
+class Phones(Protocol):
+    """A front. Nothing here waits: what takes time is queued."""
+
+    def fits(self, request: Request) -> bool: ...
+    def answer_tap(self, effect: AnswerTap) -> None: ...
+    def post(self, effect: Post) -> None: ...
+    def edit(self, effect: Edit) -> None: ...
+    def ask_reason(self, effect: AskReason) -> None: ...
+    def show_whole(self, effect: ShowWhole) -> None: ...
+    def retract(self, effect: Retract) -> None: ...
+    def say(self, effect: Say) -> None: ...
+    def sweep(self, effect: Sweep) -> None: ...
+
+
+class Line(Protocol):
+    """A caller's connection."""
+
+    def send_last(self, frame: bytes) -> None:
+        """Queue the one frame that answers the caller. Never waits."""
+
+
+class Engine:
+    def __init__(
+        self, desk: Desk, records: Records, *, clock: Callable[[], Instant], report: Callable[[str], None]
+    ) -> None:
+        self.desk = desk
+        self._records = records
+        self._clock = clock
+        self._report = report
+        self._phones: Phones | None = None
+        self._lines: dict[str, Line] = {}
+        self._lock = anyio.Lock()
+        self._changed = anyio.Event()
+        self._group: TaskGroup | None = None
+
+    def connect(self, phones: Phones) -> None:
+        self._phones = phones
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Wake the desk when something is due."""
+        async with anyio.create_task_group() as group:
+            self._group = group
+            task_status.started()
+            while True:
+                self._changed = anyio.Event()
+                due = self.desk.next_deadline()
+                wait_s = 3600.0 if due is None else max(0.0, due - self._clock().mono)
+                with anyio.move_on_after(wait_s):
+                    await self._changed.wait()
+                    continue
+                await self.handle(Ticked())
+
+    async def restore(self, remembered: Sequence[Remembered]) -> None:
+        async with self._lock:
+            now = self._clock()
+            await self._carry_out(self.desk.restore(remembered, now), now, None)
+
+    async def ask(self, request: Request, line: Line) -> None:
+        """A caller with a question. Its line is in place before the desk hears of it: the answer may come at once."""
+        assert self._phones is not None
+        if self.desk.is_taken(request):
+            line.send_last(encode_frame(Kind.ERROR, b"this request id belongs to another question"))
+            return
+        self._lines[request.id] = line
+        await self.handle(Asked(request, fits=self._phones.fits(request)))
+
+    def hang_up(self, request_id: str, line: Line) -> bool:
+        """The line is dead. False: the caller has another one by now, or was answered without an opinion."""
+        if self._lines.get(request_id) is not line:
+            return False
+        del self._lines[request_id]
+        return True
+
+    async def handle(self, event: Event, offset: int | None = None) -> None:
+        """Returns once everything the event causes is recorded and on its way. Never half done."""
+        with anyio.CancelScope(shield=True):
+            async with self._lock:
+                now = self._clock()
+                await self._carry_out(self.desk.handle(event, now), now, offset)
+        self._changed.set()
+
+    async def _carry_out(self, effects: Sequence[Effect], now: Instant, offset: int | None) -> None:
+        unrecorded = await self._record([effect for effect in effects if isinstance(effect, Record)], now, offset)
+        for effect in effects:
+            match effect:
+                case Record():
+                    reason = unrecorded.get(id(effect))
+                    if reason is not None and effect.gate:
+                        follow = self.desk.handle(RecordFailed(effect.request_id, reason), now)
+                        await self._carry_out(follow, now, None)
+                        return
+                case Reply():
+                    self._reply(effect)
+                case Probe():
+                    if self._group is not None:
+                        self._group.start_soon(self._probe, effect)
+                case _:
+                    self._show(effect)
+
+    async def _record(self, records: Sequence[Record], now: Instant, offset: int | None) -> dict[int, str]:
+        """Write all in one transaction, or, where that fails, each by itself. Gives what failed, with the reason."""
+        if not records and offset is None:
+            return {}
+        try:
+            await self._records.record([record.entry for record in records], at=now.wall, offset=offset)
+            return {}
+        except JournalError as error:
+            if len(records) <= 1:
+                self._report(str(error))
+                return {id(record): str(error) for record in records}
+        failed = {}
+        for number, record in enumerate(records, start=1):
+            try:
+                last = number == len(records)
+                await self._records.record([record.entry], at=now.wall, offset=offset if last else None)
+            except JournalError as error:
+                self._report(str(error))
+                failed[id(record)] = str(error)
+        return failed
+
+    def _reply(self, effect: Reply) -> None:
+        line = self._lines.get(effect.request.id)
+        if line is None:
+            return
+        decision = effect.decision
+        if decision.verdict is Verdict.NONE:
+            # No opinion is final: nothing more is expected from this caller.
+            del self._lines[effect.request.id]
+        try:
+            output = dialect_of(effect.request.caller.agent).render(effect.request, decision)
+        except Exception as error:
+            self._report(f"an answer could not be written for the agent ({type(error).__name__}: {error})")
+            output = b""
+        if output:
+            line.send_last(encode_frame(Kind.REPLY, output, exit=0))
+        else:
+            sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
+            line.send_last(encode_frame(Kind.PASS, sentence.encode("utf-8", "replace")))
+
+    def _show(self, effect: AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep) -> None:
+        assert self._phones is not None
+        match effect:
+            case AnswerTap():
+                self._phones.answer_tap(effect)
+            case Post():
+                self._phones.post(effect)
+            case Edit():
+                self._phones.edit(effect)
+            case AskReason():
+                self._phones.ask_reason(effect)
+            case ShowWhole():
+                self._phones.show_whole(effect)
+            case Retract():
+                self._phones.retract(effect)
+            case Say():
+                self._phones.say(effect)
+            case Sweep():
+                self._phones.sweep(effect)
+
+    async def _probe(self, effect: Probe) -> None:
+        await anyio.sleep(effect.after_s)
+        await self.handle(AgentProbed(effect.request_id, _is_alive(effect.pid)))
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process has this id. Where that cannot be told: yes, because death is the stronger claim."""
+    if pid <= 1:
+        return True
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

@@ -1,0 +1,35 @@
+"""The last answers as a message for the phone. Pure."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+
+from tapgate.journal import TrailRow
+from tapgate.model import Outcome, Ran
+from tapgate.telegram.text import Clipper
+
+MOST = 10
+_MARKS = {Outcome.ALLOWED: "✅", Outcome.DENIED: "⛔️", Outcome.TERMINAL_ALLOWED: "🖥", Outcome.TERMINAL_DENIED: "🖥"}
+
+
+def render_history(rows: Sequence[TrailRow], clock: Callable[[float], str] | None = None) -> str:
+    """The last settled requests, newest first, as Telegram HTML."""
+    words = clock or (lambda wall: time.strftime("%d %b %H:%M", time.localtime(wall)))
+    settled = [row for row in rows if row.what == "settled"][:MOST]
+    if not settled:
+        return "Nothing has been answered yet."
+    against = {row.request_id for row in rows if row.ran == Ran.AGAINST}
+    lines = []
+    for row in settled:
+        mark = "⚠️" if row.request_id in against else _MARKS.get(Outcome(row.outcome), "▫️")
+        project = _short(PurePath(row.project).name or "no project", 24)
+        who = f" · {_short(row.person, 20)}" if row.person else f" · {row.outcome.replace('_', ' ')}"
+        lines.append(f"{mark} {words(row.at)} <b>{project}</b> {_short(row.tool, 24)}{who}")
+        lines.append(f"<code>{_short(row.summary, 60)}</code>")
+    return "\n".join(lines)
+
+
+def _short(text: str, most: int) -> str:
+    return Clipper(most).take(text, most, one_line=True) or "–"

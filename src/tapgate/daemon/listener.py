@@ -1,0 +1,214 @@
+"""The listener: takes callers' frames from the socket, and gives them the frame that answers. Trusts none of them."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import socket
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import SocketAttribute, SocketListener, SocketStream
+
+from tapgate.agents import dialect_of
+from tapgate.agents.dialect import Nothing
+from tapgate.core.events import CallerConfirmed, CallerGone, Left
+from tapgate.daemon.engine import Engine
+from tapgate.daemon.sockets import peer_uid
+from tapgate.errors import FrameError, TapgateError
+from tapgate.model import Caller, Request
+from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_frame
+
+STALL_S = 10.0  # a whole frame must be here by then
+MOST_CALLERS = 500
+WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class Connection:
+    """One caller. Frames in, one frame out."""
+
+    def __init__(self, stream: SocketStream) -> None:
+        self._stream = stream
+        self._rest = b""
+        self._out: bytes | None = None
+        self._out_ready = anyio.Event()
+
+    def send_last(self, frame: bytes) -> None:
+        if self._out is None:
+            self._out = frame
+            self._out_ready.set()
+
+    async def write_last(self) -> None:
+        """Wait for the frame and send it. A caller that does not read it is no reason to wait."""
+        await self._out_ready.wait()
+        assert self._out is not None
+        with anyio.move_on_after(STALL_S):
+            await self._stream.send(self._out)
+
+    async def header(self) -> Header | None:
+        """The next frame's header; None where the caller hung up between frames."""
+        while b"\n" not in self._rest:
+            if len(self._rest) > MAX_HEADER_BYTES:
+                raise FrameError("the frame's header does not end")
+            try:
+                self._rest += await self._stream.receive(65536)
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                if self._rest:
+                    raise FrameError("the frame ends in its header") from None
+                return None
+        line, _, self._rest = self._rest.partition(b"\n")
+        return decode_header(line)
+
+    async def body(self, size_bytes: int) -> bytes:
+        chunks, have = [self._rest[:size_bytes]], min(len(self._rest), size_bytes)
+        self._rest = self._rest[size_bytes:]
+        while have < size_bytes:
+            try:
+                chunk = await self._stream.receive(min(size_bytes - have, 1 << 20))
+            except (anyio.EndOfStream, anyio.BrokenResourceError):
+                raise FrameError(f"the frame announced {size_bytes} bytes and brought {have}") from None
+            chunks.append(chunk)
+            have += len(chunk)
+        return b"".join(chunks)
+
+
+class Listener:
+    def __init__(self, sock: socket.socket, engine: Engine, *, report: Callable[[str], None]) -> None:
+        self._sock = sock
+        self._engine = engine
+        self._report = report
+        self._callers = 0
+        self._accepting = anyio.CancelScope()
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serve until `stop`, and then until the last caller is gone."""
+        async with anyio.create_task_group() as callers:
+            with self._accepting:
+                async with await SocketListener.from_socket(self._sock) as listener:
+                    task_status.started()
+                    await listener.serve(self._serve, callers)
+
+    def stop(self) -> None:
+        """Accept nobody new. Who is here is served on."""
+        self._accepting.cancel()
+
+    async def _serve(self, stream: SocketStream) -> None:
+        """One caller, whatever it does, must not be noticed by the others."""
+        self._callers += 1
+        try:
+            async with stream:
+                await self._talk(Connection(stream), stream)
+        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            pass
+        except Exception as error:
+            self._report(f"a caller was dropped ({type(error).__name__}: {error})")
+        finally:
+            self._callers -= 1
+
+    async def _talk(self, connection: Connection, stream: SocketStream) -> None:
+        try:
+            uid = peer_uid(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
+            if uid != os.getuid():
+                raise FrameError("this daemon belongs to another user")
+            if self._callers > MOST_CALLERS:
+                raise FrameError(f"more than {MOST_CALLERS} callers are waiting")
+            with anyio.fail_after(STALL_S):
+                header = await connection.header()
+                if header is None:
+                    return
+                body = await connection.body(header.size_bytes)
+            await self._take(connection, header, body)
+        except TimeoutError:
+            await self._refuse(connection, f"no whole frame came within {STALL_S:g} s")
+        except TapgateError as error:
+            await self._refuse(connection, str(error))
+
+    async def _take(self, connection: Connection, header: Header, body: bytes) -> None:
+        match header.kind:
+            case Kind.ASK:
+                request_id, caller = _caller(header)
+                await self._ask(connection, request_id, caller, body)
+            case Kind.TAKEN:
+                # The daemon was restarted between the answer and its confirmation.
+                await self._engine.handle(CallerConfirmed(_request_id(header)))
+            case _:
+                raise FrameError(f"a {header.kind.value} frame cannot come first")
+
+    async def _ask(self, connection: Connection, request_id: str, caller: Caller, body: bytes) -> None:
+        dialect = dialect_of(caller.agent)
+        if len(body) > WORKER_BYTES:
+            heard = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
+        else:
+            heard = dialect.parse(request_id, caller, body)
+        if isinstance(heard, Request):
+            await self._wait(connection, heard)
+            return
+        if not isinstance(heard, Nothing):
+            await self._engine.handle(heard)
+        connection.send_last(encode_frame(Kind.REPLY, exit=0))
+        await connection.write_last()
+
+    async def _wait(self, connection: Connection, request: Request) -> None:
+        await self._engine.ask(request, connection)
+        left = Left.LOST
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(connection.write_last)
+                left = await self._listen(connection, request)
+                group.cancel_scope.cancel()
+        finally:
+            if self._engine.hang_up(request.id, connection):
+                await self._engine.handle(CallerGone(request.id, left))
+
+    async def _listen(self, connection: Connection, request: Request) -> Left:
+        """What a waiting caller still says: that it took the answer, or that it goes."""
+        try:
+            while (header := await connection.header()) is not None:
+                await connection.body(header.size_bytes)
+                if header.kind is Kind.TAKEN:
+                    await self._engine.handle(CallerConfirmed(request.id))
+                elif header.kind is Kind.GONE:
+                    return _left(header)
+        except FrameError as error:
+            self._report(f"a caller made no sense and was dropped: {error}")
+        return Left.LOST
+
+    async def _refuse(self, connection: Connection, sentence: str) -> None:
+        """Say why, then drop the caller."""
+        connection.send_last(encode_frame(Kind.ERROR, sentence.encode("utf-8", "replace")))
+        await connection.write_last()
+
+
+def _request_id(header: Header) -> str:
+    request_id = header.fields.get("id", "")
+    if not _ID.fullmatch(request_id):
+        raise FrameError("the frame's id is not 32 hexadecimal digits")
+    return request_id
+
+
+def _caller(header: Header) -> tuple[str, Caller]:
+    fields = header.fields
+    try:
+        deadline_s = float(fields.get("deadline_s", ""))
+        pid, parent_pid = int(fields.get("pid", "0")), int(fields.get("parent", "0"))
+    except ValueError:
+        raise FrameError("the frame's deadline_s, pid or parent is not a number") from None
+    if not math.isfinite(deadline_s):
+        raise FrameError("the frame's deadline_s is not a number")
+    return _request_id(header), Caller(
+        agent=fields.get("agent", ""),
+        deadline_s=deadline_s,
+        pid=pid,
+        parent_pid=parent_pid,
+        attended=fields.get("attended") == "1",
+        project=fields.get("project", ""),
+    )
+
+
+def _left(header: Header) -> Left:
+    try:
+        return Left(header.fields.get("why", ""))
+    except ValueError:
+        return Left.LOST

@@ -1,0 +1,32 @@
+"""Logging: one line each to stderr, and never a token in it, in a traceback neither."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from typing import TextIO
+
+_TOKEN = re.compile(r"\d{5,}:[A-Za-z0-9_-]{8,}")  # without \b: in a URL the token follows "bot" directly
+
+
+def redact(text: str) -> str:
+    return _TOKEN.sub("<token>", text)
+
+
+class RedactingFormatter(logging.Formatter):
+    """Redacts after everything is put together: a filter would miss what a traceback holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+def start_logging(level: int = logging.INFO, stream: TextIO | None = None) -> logging.Logger:
+    handler = logging.StreamHandler(stream or sys.stderr)
+    handler.setFormatter(RedactingFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in ("httpx", "httpcore", "telegram"):  # httpx logs every URL, and so the token, at INFO
+        logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    return logging.getLogger("tapgate")

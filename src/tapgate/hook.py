@@ -1,0 +1,243 @@
+"""The caller: carries the agent's question to the daemon and the answer back. Run as a file: `python -I -S hook.py …`.
+
+It moves bytes and knows neither JSON nor Telegram. It must import nothing that is not built in: Python's own start is
+most of what the agent waits for. Whatever goes wrong, it exits with 0 and an empty stdout, which every agent takes as
+"no opinion". The frames are described in wire.py and docs/protocol.md.
+"""
+
+# `posix` and `_signal` are what `os` and `signal` wrap; both are loaded already, the wrappers cost milliseconds.
+import _signal  # type: ignore[import-not-found]
+import _socket
+import posix
+import select
+import sys
+import time
+
+HELLO = b"tapgate/1"
+MAX_BODY_BYTES = 16 * 1024 * 1024
+MAX_HEADER_BYTES = 16 * 1024
+TICK_S = 1.0  # how often a waiting caller looks whether its parent lives
+CONFIRM_S = 0.25  # how long an answered caller tries to tell a daemon that is just restarting
+
+
+class LostError(Exception):
+    """The connection broke. Connecting again may help."""
+
+
+def leave(sentence: str) -> None:
+    """Go without an opinion, telling why on stderr."""
+    try:
+        posix.write(2, b"tapgate: " + sentence.encode("utf-8", "replace") + b"\n")
+    except OSError:
+        pass
+    posix._exit(0)
+
+
+class Caller:
+    def __init__(self, path: str, agent: str, deadline_s: float) -> None:
+        self.path = path
+        self.agent = agent
+        self.deadline = time.monotonic() + deadline_s
+        self.parent = posix.getppid()
+        self.id = posix.urandom(16).hex()
+        self.sock: _socket.socket | None = None
+        self.asked = False  # a whole question is on the wire, so another frame may follow it
+        self.rest = b""
+
+    def go(self, why: bytes, code: int) -> None:
+        """Leave at once; the daemon gets a last word if the connection can take it without waiting."""
+        if self.sock is not None and self.asked:
+            try:
+                self.sock.settimeout(0)
+                self.sock.send(HELLO + b" gone 0 why=" + why + b"\n")
+            except OSError:
+                pass
+        posix._exit(code)
+
+    def wait(self, fd: int, events: int, until: float) -> bool:
+        """Wait for `fd`, for the parent's death, or for the time; False when the time is over."""
+        poll = select.poll()
+        poll.register(fd, events)
+        if fd != 1:
+            poll.register(1, 0)  # reports only that nobody reads our stdout any more
+        while True:
+            left = until - time.monotonic()
+            if left <= 0:
+                return False
+            ready = poll.poll(min(left, TICK_S) * 1000)
+            if posix.getppid() != self.parent:
+                self.go(b"orphaned", 0)
+            for got, what in ready:
+                if got == fd:
+                    return True
+                if what & (select.POLLERR | select.POLLHUP):
+                    self.go(b"orphaned", 0)
+
+    def read_stdin(self) -> bytes:
+        if posix.isatty(0):
+            leave("this is the hook that a coding agent runs; it expects the agent's JSON on stdin")
+        chunks = []
+        size = 0
+        while self.wait(0, select.POLLIN, self.deadline):
+            chunk = posix.read(0, 1 << 18)
+            if not chunk:
+                break
+            size += len(chunk)
+            if size <= MAX_BODY_BYTES:
+                chunks.append(chunk)
+            else:
+                chunks.clear()  # read on to the end all the same: the agent must not see a broken pipe
+        else:
+            leave("stdin did not end in time")
+        if not size:
+            leave("nothing came on stdin; no opinion")
+        if size > MAX_BODY_BYTES:
+            leave("the request is larger than 16 MiB, which no card could show; no opinion")
+        return b"".join(chunks)
+
+    def connect(self) -> None:
+        self.asked = False
+        self.rest = b""
+        if self.sock is not None:
+            self.sock.close()
+        self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+        self.sock.settimeout(max(0.05, self.deadline - time.monotonic()))
+        self.sock.connect(self.path)
+
+    def ask(self, body: bytes) -> None:
+        environ = posix.environ
+        project = environ.get(b"CLAUDE_PROJECT_DIR", b"")
+        parent = environ.get(b"CLAUDE_PID", b"")
+        words = (
+            HELLO,
+            b"ask",
+            b"%d" % len(body),
+            b"id=" + self.id.encode(),
+            b"agent=" + quote(self.agent.encode()),
+            b"deadline_s=%.1f" % max(0.0, self.deadline - time.monotonic() - 1.0),
+            b"pid=%d" % posix.getpid(),
+            b"parent=" + (parent if parent.isdigit() else b"%d" % self.parent),
+            b"attended=%d" % (environ.get(b"CLAUDE_CODE_SESSION_ATTENDED") == b"1"),
+            b"project=" + quote(project),
+        )
+        assert self.sock is not None
+        self.sock.sendall(b" ".join(words) + b"\n" + body)
+        self.asked = True
+
+    def receive(self) -> "tuple[bytes, dict[bytes, bytes], bytes]":
+        """The daemon's next frame: kind, fields, body. Raises LostError where the connection ends before."""
+        while b"\n" not in self.rest:
+            self.more()
+            if len(self.rest) > MAX_HEADER_BYTES and b"\n" not in self.rest:
+                leave("the daemon's answer makes no sense; no opinion")
+        header, _, self.rest = self.rest.partition(b"\n")
+        words = header.split(b" ")
+        if words[0] != HELLO or len(words) < 3 or not words[2].isdigit():
+            leave("the daemon speaks another version; restart it, and register the hook again")
+        size = int(words[2])
+        if size > MAX_BODY_BYTES:
+            leave("the daemon's answer is too large; no opinion")
+        while len(self.rest) < size:
+            self.more()
+        body, self.rest = self.rest[:size], self.rest[size:]
+        return words[1], dict(word.split(b"=", 1) for word in words[3:] if b"=" in word), body
+
+    def more(self) -> None:
+        assert self.sock is not None
+        if not self.wait(self.sock.fileno(), select.POLLIN, self.deadline):
+            leave("nobody answered in time; no opinion")
+        chunk = self.sock.recv(1 << 16)
+        if not chunk:
+            raise LostError
+        self.rest += chunk
+
+    def pause(self, seconds: float) -> None:
+        """Sleep, but notice a dead parent."""
+        until = min(self.deadline, time.monotonic() + seconds)
+        while time.monotonic() < until:
+            time.sleep(max(0.0, min(TICK_S, until - time.monotonic())))
+            if posix.getppid() != self.parent:
+                posix._exit(0)
+
+    def confirm(self) -> None:
+        """Tell the daemon that the answer is on stdout. It is told again where it died in between."""
+        frame = HELLO + b" taken 0 id=" + self.id.encode() + b"\n"
+        until = time.monotonic() + CONFIRM_S
+        while True:
+            try:
+                assert self.sock is not None
+                self.sock.settimeout(CONFIRM_S)
+                self.sock.sendall(frame)
+                return
+            except OSError:
+                if time.monotonic() > until:
+                    return
+                time.sleep(0.02)
+                try:
+                    self.connect()
+                except OSError:
+                    pass
+
+
+def quote(value: bytes) -> bytes:
+    return b"".join(b"%c" % c if 32 < c < 127 and c != 37 else b"%%%02X" % c for c in value)
+
+
+def write_stdout(data: bytes) -> None:
+    while data:
+        try:
+            data = data[posix.write(1, data) :]
+        except BlockingIOError:
+            select.select((), (1,), ())
+
+
+def options(argv: "list[str]") -> "dict[str, str]":
+    known = {"--socket": "", "--agent": "claude", "--deadline-s": "590"}
+    words = iter(argv)
+    for word in words:
+        if word not in known:
+            leave("unknown option " + word + "; run `tapgate hooks print` for the right command")
+        known[word] = next(words, "")
+    return known
+
+
+def main(argv: "list[str]") -> None:
+    given = options(argv)
+    try:
+        deadline_s = float(given["--deadline-s"])
+    except ValueError:
+        deadline_s = 0.0
+    if not given["--socket"] or not deadline_s > 0:
+        leave("--socket and a positive --deadline-s are needed; run `tapgate hooks print`")
+    caller = Caller(given["--socket"], given["--agent"], deadline_s)
+    _signal.signal(_signal.SIGTERM, lambda *_: caller.go(b"terminated", 143))
+    _signal.signal(_signal.SIGINT, lambda *_: caller.go(b"terminated", 130))
+    body = caller.read_stdin()
+    backoff_s = 0.0
+    while True:
+        try:
+            caller.connect()
+            caller.ask(body)
+            backoff_s = backoff_s or 0.05  # it was there: now a broken connection is a daemon that restarts
+            kind, fields, answer = caller.receive()
+            break
+        except (OSError, LostError) as error:
+            if not backoff_s:
+                leave("the daemon is not running (" + str(error) + "); start it with `tapgate daemon`")
+            if time.monotonic() + backoff_s >= caller.deadline:
+                leave("the daemon went away and did not come back in time; no opinion")
+            caller.pause(backoff_s)
+            backoff_s = min(backoff_s * 2, 1.0)
+    if kind != b"reply":
+        leave(answer.decode("utf-8", "replace") or "the daemon has no opinion")
+    write_stdout(answer)
+    caller.confirm()
+    code = fields.get(b"exit", b"0")
+    posix._exit(int(code) if code.isdigit() else 0)
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except Exception as error:  # no failure may look like an answer
+        leave("unexpected: " + repr(error))

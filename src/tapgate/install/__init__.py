@@ -1,0 +1,1 @@
+"""What tapgate writes into other programs' settings: rendered here, purely."""

@@ -1,0 +1,215 @@
+"""The project's words as frozen values: request, choice, decision, card, tap. No I/O, no agent, no Telegram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+Json = Any
+"""A value as `json.loads` gives it. What an agent sent is echoed, never interpreted further than needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """One moment on two clocks: deadlines are counted on `mono`, people and the journal read `wall`."""
+
+    mono: float
+    wall: float
+
+
+class Verdict(StrEnum):
+    ALLOW = "allow"
+    DENY = "deny"
+    NONE = "none"  # no opinion: the agent asks at the terminal
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What goes back to the agent. A dialect renders it; nothing else turns it into bytes."""
+
+    verdict: Verdict
+    message: str = ""
+    interrupt: bool = False
+    updates: tuple[Json, ...] = ()
+    updated_input: Mapping[str, Json] | None = None
+
+
+NO_OPINION = Decision(Verdict.NONE)
+
+
+class Act(StrEnum):
+    """What pressing a button does."""
+
+    DECIDE = "decide"
+    ASK_REASON = "ask_reason"
+    SHOW_WHOLE = "show_whole"
+
+
+class Tone(StrEnum):
+    """How a button looks. The values are Telegram's styles; PLAIN sends none."""
+
+    PLAIN = ""
+    GOOD = "success"
+    BAD = "danger"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One button. `key` is unique within its request; `seal` ties the key to what the button does."""
+
+    key: str
+    label: str
+    act: Act
+    decision: Decision = NO_OPINION
+    tone: Tone = Tone.PLAIN
+    saved: str = ""  # in words, the standing permission that this choice writes
+    seal: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What the hook process told about itself, beside the agent's own bytes."""
+
+    agent: str
+    deadline_s: float
+    pid: int = 0
+    parent_pid: int = 0
+    attended: bool = False
+    project: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The tool call in question, as far as one call can be told from another.
+
+    The permission event carries no call id, so the same call is recognised later by session, subagent, tool and
+    input (`fingerprint` covers all four).
+    """
+
+    session_id: str
+    agent_id: str
+    tool: str
+    fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question from an agent."""
+
+    id: str
+    caller: Caller
+    event: str
+    call: Call
+    input: Mapping[str, Json]
+    choices: tuple[Choice, ...]
+    digest: str  # of the raw bytes: the same id with other bytes is another request, and is refused
+    raw: bytes = field(repr=False)
+    cwd: str = ""
+    agent_type: str = ""
+    prompt_id: str = ""
+    permission_mode: str = ""
+    decision_reason: str = ""
+    blocked_path: str = ""
+    mcp_server: str = ""
+    note: str = ""  # what the person should know about answering this kind of request
+
+    @property
+    def project(self) -> str:
+        return self.caller.project or self.cwd
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody who may answer, and the chat in which cards reach them."""
+
+    user_id: int
+    chat_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """One message on one phone. A card may have several."""
+
+    chat_id: int
+    message_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tap:
+    """A pressed button. `data` is what the phone sent: it can be anything."""
+
+    query_id: str
+    user_id: int
+    copy: Copy | None
+    data: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Who decided what, and when."""
+
+    person: str
+    user_id: int
+    choice_key: str
+    label: str
+    decision: Decision
+    at: float
+    after_s: float
+    saved: str = ""
+
+
+class Phase(StrEnum):
+    OPEN = "open"
+    SENDING = "sending"  # answered, not yet confirmed by the caller
+    LEAVING = "leaving"  # the caller left; why is being found out
+    SETTLED = "settled"
+
+
+class Outcome(StrEnum):
+    """How a request ended. Each has its own words on the card."""
+
+    ALLOWED = "allowed"
+    DENIED = "denied"
+    NOT_TAKEN = "not_taken"
+    UNCONFIRMED = "unconfirmed"
+    TERMINAL_ALLOWED = "terminal_allowed"
+    TERMINAL_DENIED = "terminal_denied"
+    MOVED_ON = "moved_on"
+    SESSION_ENDED = "session_ended"
+    AGENT_DIED = "agent_died"
+    CALLER_LOST = "caller_lost"
+    EXPIRED = "expired"
+    STOPPED = "stopped"
+    SUPERSEDED = "superseded"
+    NOT_SHOWN = "not_shown"
+    NOT_RECORDED = "not_recorded"
+
+
+class Ran(StrEnum):
+    """What is known about the tool call afterwards."""
+
+    UNKNOWN = ""
+    OK = "ok"
+    FAILED = "failed"
+    AGAINST = "against"  # the phone said deny, but the terminal had said yes already, and it ran
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """Everything a front needs to show a request as it stands now."""
+
+    request: Request
+    phase: Phase
+    choices: tuple[Choice, ...]
+    asked_at: float
+    deadline_at: float
+    answer: Answer | None = None
+    outcome: Outcome | None = None
+    ended_at: float = 0.0
+    ran: Ran = Ran.UNKNOWN
+    detail: str = ""
+    refreshed: bool = False
+    version: int = 0

@@ -1,0 +1,71 @@
+"""Where files live, from platformdirs; and the checks that make a directory fit for a socket or for secrets."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+import warnings
+from pathlib import Path
+
+import platformdirs
+
+from tapgate.errors import SocketError
+
+APP = "tapgate"
+MAX_SOCKET_PATH_BYTES = 103  # macOS has 104 bytes for the path with its closing NUL
+
+
+def default_config_path() -> Path:
+    return platformdirs.user_config_path(APP, appauthor=False) / "config.toml"
+
+
+def default_state_dir() -> Path:
+    return platformdirs.user_state_path(APP, appauthor=False)
+
+
+def default_socket_path() -> Path:
+    """In the user's runtime directory; where that is too deep for a socket, in a directory of the user's under /tmp."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is unset; make_private_dir checks the rest
+        path = platformdirs.user_runtime_path(APP, appauthor=False) / "daemon.sock"
+    if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+        return path
+    return Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}" / "daemon.sock"
+
+
+def check_socket_path(path: Path) -> None:
+    length = len(os.fsencode(path))
+    if length > MAX_SOCKET_PATH_BYTES:
+        raise SocketError(
+            f"the socket path {path} is {length} bytes long and sockets allow {MAX_SOCKET_PATH_BYTES}; "
+            "set a shorter socket_path in the config"
+        )
+
+
+def make_private_dir(path: Path) -> None:
+    """Create `path` with mode 0700, or refuse it where somebody else could reach into it.
+
+    A directory under /tmp may have been put there by another user before us, so what exists is checked, not trusted.
+    """
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SocketError(f"cannot create {path.parent}: {error.strerror}") from error
+    above = path.parent.stat()
+    shared = stat.S_IMODE(above.st_mode) & 0o022 and not above.st_mode & stat.S_ISVTX
+    if above.st_uid not in (0, os.getuid()) or shared:
+        raise SocketError(f"other users may replace what is in {path.parent}; set another path in the config")
+    try:
+        path.mkdir(mode=0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise SocketError(f"cannot create {path}: {error.strerror}") from error
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode):
+        raise SocketError(f"{path} is not a directory; remove it, or set another path in the config")
+    if found.st_uid != os.getuid():
+        raise SocketError(f"{path} belongs to another user (uid {found.st_uid}); set another path in the config")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise SocketError(f"{path} is open to other users; run: chmod 700 {path}")

@@ -1,0 +1,338 @@
+"""The edge to Telegram: carries the desk's effects out and brings taps and replies in as events."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+from anyio.abc import TaskGroup
+from telegram import (
+    ForceReply,
+    InlineKeyboardButton,
+    InlineKeyboardMarkup,
+    InputFile,
+    LinkPreviewOptions,
+    ReplyParameters,
+)
+from telegram.constants import ParseMode
+
+from tapgate.core.effects import AnswerTap, AskReason, Edit, Post, Retract, Say, ShowWhole, Sweep
+from tapgate.core.events import (
+    Edited,
+    Event,
+    PollResumed,
+    Posted,
+    PostFailed,
+    PostUnsure,
+    PromptPosted,
+    Replied,
+    Tapped,
+    Ticked,
+    WholePosted,
+)
+from tapgate.model import Card, Copy, Phase, Request, Tap
+from tapgate.telegram.api import Api, OutageError, RefusedError, calling
+from tapgate.telegram.callback import decode_button
+from tapgate.telegram.card import Clock, fits, render_card
+from tapgate.telegram.content import whole_of
+from tapgate.telegram.keyboard import keyboard_of
+from tapgate.telegram.outbox import Job, Outbox
+from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
+
+Emit = Callable[[Event, int | None], Awaitable[None]]
+Command = Callable[[str, int, int, int], Awaitable[None]]
+_NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+_UNCHANGED = "message is not modified"
+_ORPHAN = "This card was sent twice. The other one counts."
+
+
+class Front:
+    def __init__(
+        self,
+        api: Api,
+        *,
+        emit: Emit,
+        command: Command,
+        clock: Clock,
+        per_chat_s: float,
+        offset: tuple[int, float] | None,
+        last_poll: float | None,
+        wall: Callable[[], float],
+        mono: Callable[[], float],
+        report: Callable[[str], None],
+    ) -> None:
+        self._api = api
+        self._emit = emit
+        self._command = command
+        self._clock = clock
+        self._report = report
+        self._group: TaskGroup | None = None
+        self.outbox = Outbox(per_chat_s=per_chat_s, clock=mono, sleep=anyio.sleep, report=report)
+        known = offset[0] if offset is not None and wall() - offset[1] < OFFSET_KEPT_S else None
+        self.poller = Poller(
+            api,
+            offset=known,
+            last_success=last_poll,
+            deliver=self._deliver,
+            resumed=self._resumed,
+            wall=wall,
+            sleep=anyio.sleep,
+            report=report,
+        )
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        await self._api.start()
+        try:
+            async with anyio.create_task_group() as group:
+                self._group = group
+                await group.start(self.outbox.run)
+                group.start_soon(self.poller.run)
+                task_status.started()
+        finally:
+            with anyio.CancelScope(shield=True), anyio.move_on_after(1):
+                await self._api.stop()
+
+    # Out
+
+    def fits(self, request: Request) -> bool:
+        return fits(request)
+
+    def answer_tap(self, effect: AnswerTap) -> None:
+        """At once and beside the outbox: the phone shows a spinner until then."""
+        if self._group is not None:
+            self._group.start_soon(self._answer_now, effect)
+
+    def post(self, effect: Post) -> None:
+        for chat_id in effect.chats:
+            self.outbox.put(self._post_job(effect.card, chat_id))
+
+    def edit(self, effect: Edit) -> None:
+        if effect.card.phase is Phase.SETTLED:
+            for chat_id in self.outbox.chats():
+                self.outbox.cancel(chat_id, ("post", effect.card.request.id))
+        for copy in effect.copies:
+            self.outbox.put(self._edit_job(effect.card, copy))
+
+    def ask_reason(self, effect: AskReason) -> None:
+        request_id = effect.card.request.id
+
+        async def call() -> None:
+            mention = f'<a href="tg://user?id={effect.user_id}">You</a>: why' if effect.chat_id < 0 else "Why"
+            message = await calling(
+                self._api.send_message(
+                    effect.chat_id,
+                    f"{mention} not? Reply to this message; the agent gets your words.",
+                    parse_mode=ParseMode.HTML,
+                    reply_markup=ForceReply(selective=True, input_field_placeholder="The reason for your no"),
+                    reply_parameters=ReplyParameters(effect.reply_to, allow_sending_without_reply=True),
+                )
+            )
+            copy = Copy(effect.chat_id, message.message_id)
+            await self._emit(PromptPosted(request_id, copy, effect.user_id), None)
+
+        self.outbox.put(Job(effect.chat_id, ("prompt", request_id, effect.user_id), call))
+
+    def show_whole(self, effect: ShowWhole) -> None:
+        for copy in effect.copies:
+            self.outbox.put(self._whole_job(effect.card.request, copy))
+
+    def retract(self, effect: Retract) -> None:
+        async def call() -> None:
+            await calling(self._api.delete_message(effect.copy.chat_id, effect.copy.message_id))
+
+        async def failed(reason: str) -> None:
+            pass  # gone already, or too old to delete: either way there is nothing left to do
+
+        self.outbox.put(Job(effect.copy.chat_id, ("retract", effect.copy.message_id), call, failed))
+
+    def say(self, effect: Say) -> None:
+        async def call() -> None:
+            await calling(
+                self._api.send_message(
+                    effect.chat_id,
+                    effect.text,
+                    parse_mode=ParseMode.HTML,
+                    reply_parameters=ReplyParameters(effect.reply_to, allow_sending_without_reply=True),
+                    link_preview_options=_NO_PREVIEW,
+                )
+            )
+
+        self.outbox.put(Job(effect.chat_id, ("say", effect.reply_to), call))
+
+    def sweep(self, effect: Sweep) -> None:
+        for message_id in range(effect.before - 1, effect.after, -1):
+            if message_id not in effect.known:
+                self.outbox.put(self._sweep_job(Copy(effect.chat_id, message_id)))
+
+    async def drain(self, most_s: float) -> None:
+        self.outbox.hurry()
+        with anyio.move_on_after(most_s):
+            await self.outbox.drain()
+
+    async def _answer_now(self, effect: AnswerTap) -> None:
+        for attempt in (1, 2):
+            try:
+                await calling(
+                    self._api.answer_callback_query(effect.query_id, effect.text[:200] or None, show_alert=effect.alert)
+                )
+                return
+            except RefusedError:
+                return  # the query is too old: the card tells the outcome
+            except OutageError:
+                if attempt == 1:
+                    await anyio.sleep(1)
+            except Exception as error:
+                self._report(f"a tap could not be answered ({error})")
+                return
+
+    def _post_job(self, card: Card, chat_id: int) -> Job:
+        request_id = card.request.id
+
+        async def call() -> None:
+            text, markup = render_card(card, self._clock), _markup(card)
+            try:
+                message = await calling(
+                    self._api.send_message(
+                        chat_id,
+                        text,
+                        parse_mode=ParseMode.HTML,
+                        reply_markup=markup,
+                        link_preview_options=_NO_PREVIEW,
+                    )
+                )
+            except RefusedError as error:
+                if "parse" not in str(error):
+                    raise
+                self._report(f"a card had to be sent without formatting: {error}")
+                message = await calling(self._api.send_message(chat_id, _plain(text), reply_markup=markup))
+            await self._emit(Posted(request_id, Copy(chat_id, message.message_id), card.version), None)
+
+        async def failed(reason: str) -> None:
+            self._report(f"a card could not be sent to chat {chat_id}: {reason}")
+            await self._emit(PostFailed(request_id, chat_id, reason), None)
+
+        async def unsure() -> None:
+            await self._emit(PostUnsure(request_id, chat_id), None)
+
+        return Job(chat_id, ("post", request_id), call, failed, unsure)
+
+    def _edit_job(self, card: Card, copy: Copy) -> Job:
+        async def done() -> None:
+            await self._emit(Edited(card.request.id, copy, card.version), None)
+
+        async def call() -> None:
+            await calling(
+                self._api.edit_message_text(
+                    render_card(card, self._clock),
+                    chat_id=copy.chat_id,
+                    message_id=copy.message_id,
+                    parse_mode=ParseMode.HTML,
+                    reply_markup=_markup(card),
+                    link_preview_options=_NO_PREVIEW,
+                )
+            )
+            await done()
+
+        async def failed(reason: str) -> None:
+            # Unchanged is a success; a message that was deleted on the phone shows nothing wrong either.
+            if _UNCHANGED not in reason:
+                self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
+            await done()
+
+        return Job(copy.chat_id, ("edit", copy.message_id), call, failed)
+
+    def _whole_job(self, request: Request, copy: Copy) -> Job:
+        async def call() -> None:
+            name, data = whole_of(request)
+            await calling(
+                self._api.send_document(
+                    copy.chat_id,
+                    InputFile(data, filename=name),
+                    reply_parameters=ReplyParameters(copy.message_id, allow_sending_without_reply=True),
+                )
+            )
+            await self._emit(WholePosted(request.id, copy.chat_id), None)
+
+        return Job(copy.chat_id, ("whole", request.id), call)
+
+    def _sweep_job(self, copy: Copy) -> Job:
+        """Only a message of ours that has buttons can lose them, so on any other message this does nothing."""
+
+        async def call() -> None:
+            await calling(self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
+            self._report("a card that had been sent twice was withdrawn")
+            await calling(self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id))
+
+        async def failed(reason: str) -> None:
+            pass
+
+        return Job(copy.chat_id, ("sweep", copy.message_id), call, failed, idle=True)
+
+    # In
+
+    async def _resumed(self, away_s: float) -> None:
+        await self._emit(PollResumed(away_s), None)
+
+    async def _deliver(self, update: dict[str, Any], offset: int) -> None:
+        event = parse_update(update)
+        if event is not None:
+            await self._emit(event, offset)
+            return
+        command = parse_command(update)
+        if command is not None:
+            await self._command(*command)
+        await self._emit(Ticked(), offset)
+
+
+def parse_update(update: dict[str, Any]) -> Event | None:
+    """The tap or reply in an update; None for anything else."""
+    query, message = update.get("callback_query"), update.get("message")
+    if isinstance(query, dict):
+        where = query.get("message")
+        copy = None
+        if isinstance(where, dict) and isinstance(where.get("chat"), dict):
+            chat_id, message_id = where["chat"].get("id"), where.get("message_id")
+            if isinstance(chat_id, int) and isinstance(message_id, int):
+                copy = Copy(chat_id, message_id)
+        data = query.get("data")
+        tap = Tap(str(query["id"]), int(query["from"]["id"]), copy, data if isinstance(data, str) else "")
+        button = decode_button(tap.data)
+        if button is None:
+            return Tapped(tap, "", "", "")
+        return Tapped(tap, button.request_id, button.choice_key, button.seal)
+    if isinstance(message, dict) and isinstance(message.get("reply_to_message"), dict) and "from" in message:
+        text = message.get("text")
+        return Replied(
+            user_id=int(message["from"]["id"]),
+            chat_id=int(message["chat"]["id"]),
+            message_id=int(message["message_id"]),
+            reply_to=int(message["reply_to_message"]["message_id"]),
+            text=text if isinstance(text, str) else "",
+        )
+    return None
+
+
+def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
+    """A command like /history: its name, the user, the chat and the message."""
+    message = update.get("message")
+    if not isinstance(message, dict) or "from" not in message:
+        return None
+    match = re.match(r"/([a-z_]{1,32})(?:@\w+)?(?:\s|$)", str(message.get("text") or ""))
+    if match is None:
+        return None
+    return match[1], int(message["from"]["id"]), int(message["chat"]["id"]), int(message["message_id"])
+
+
+def _markup(card: Card) -> InlineKeyboardMarkup | None:
+    rows = [
+        [InlineKeyboardButton(key.text, callback_data=key.data, style=key.style or None) for key in row]
+        for row in keyboard_of(card)
+    ]
+    return InlineKeyboardMarkup(rows) if rows else None
+
+
+def _plain(text: str) -> str:
+    return html.unescape(re.sub(r"<[^<>]*>", "", text))

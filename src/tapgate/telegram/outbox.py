@@ -1,0 +1,162 @@
+"""What goes out to Telegram, chat by chat: pacing, 429, retries, and newer edits in the place of older ones.
+
+Callback answers do not come through here: they never wait. The clock and the sleep are parameters.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import dataclass, field
+
+import anyio
+from anyio.abc import TaskGroup
+
+from tapgate.telegram.api import BusyError, OutageError, RefusedError
+
+BURST = 3  # messages a chat takes at once before the pace counts
+GROUP_S = 3.0  # Telegram allows 20 messages a minute in a group
+OVERALL_S = 1 / 25  # of 30 messages a second over all chats
+LONGEST_BACKOFF_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call. A later job with the same key takes its place while it waits."""
+
+    chat_id: int
+    key: Hashable
+    call: Callable[[], Awaitable[None]]
+    failed: Callable[[str], Awaitable[None]] | None = None  # Telegram refused it for good
+    unsure: Callable[[], Awaitable[None]] | None = None  # it may have arrived, and will be tried again
+    idle: bool = False  # only when nothing else waits for this chat
+
+
+@dataclass(slots=True)
+class _Lane:
+    waiting: OrderedDict[Hashable, Job] = field(default_factory=OrderedDict)
+    idle: OrderedDict[Hashable, Job] = field(default_factory=OrderedDict)
+    due: float = 0.0  # when, at the agreed pace, the next message would be due
+    busy: bool = False  # its worker runs
+    doing: bool = False  # the worker is in the middle of a job that counts
+
+
+class Outbox:
+    def __init__(
+        self,
+        *,
+        per_chat_s: float,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        report: Callable[[str], None],
+    ) -> None:
+        self._per_chat_s = per_chat_s
+        self._clock = clock
+        self._sleep = sleep
+        self._report = report
+        self._lanes: dict[int, _Lane] = {}
+        self._overall_due = 0.0
+        self._group: TaskGroup | None = None
+        self._idle = anyio.Event()
+        self._idle.set()
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        async with anyio.create_task_group() as group:
+            self._group = group
+            for chat_id, lane in self._lanes.items():
+                self._wake(chat_id, lane)
+            task_status.started()
+            await anyio.sleep_forever()
+
+    def put(self, job: Job) -> None:
+        lane = self._lanes.setdefault(job.chat_id, _Lane())
+        (lane.idle if job.idle else lane.waiting)[job.key] = job
+        if not job.idle and self._idle.is_set():
+            self._idle = anyio.Event()
+        self._wake(job.chat_id, lane)
+
+    def cancel(self, chat_id: int, key: Hashable) -> bool:
+        """Take back what has not been begun. False: it is not waiting any more."""
+        lane = self._lanes.get(chat_id)
+        taken = lane is not None and lane.waiting.pop(key, None) is not None
+        self._settle_idle()
+        return taken
+
+    def chats(self) -> tuple[int, ...]:
+        return tuple(self._lanes)
+
+    def hurry(self) -> None:
+        """The last moments: keep to what Telegram says (429), but no longer to the pace."""
+        self._per_chat_s = 0.0
+
+    async def drain(self) -> None:
+        """Wait until nothing is left to send, idle work aside."""
+        await self._idle.wait()
+
+    def _wake(self, chat_id: int, lane: _Lane) -> None:
+        if self._group is not None and not lane.busy:
+            lane.busy = True
+            self._group.start_soon(self._work, chat_id, lane)
+
+    async def _work(self, chat_id: int, lane: _Lane) -> None:
+        try:
+            while lane.waiting or lane.idle:
+                await self._keep_pace(chat_id, lane)
+                queue = lane.waiting or lane.idle
+                if queue:  # it may have been taken back meanwhile
+                    _, job = queue.popitem(last=False)
+                    lane.doing = not job.idle
+                    await self._do(job, lane)
+                    lane.doing = False
+                self._settle_idle()
+        finally:
+            lane.busy = lane.doing = False
+            self._settle_idle()
+
+    def _settle_idle(self) -> None:
+        if not any(lane.waiting or lane.doing for lane in self._lanes.values()):
+            self._idle.set()
+
+    async def _keep_pace(self, chat_id: int, lane: _Lane) -> None:
+        per_chat_s = max(self._per_chat_s, GROUP_S if self._per_chat_s else 0.0) if chat_id < 0 else self._per_chat_s
+        now = self._clock()
+        lane.due = max(lane.due, now - BURST * per_chat_s) + per_chat_s
+        self._overall_due = max(self._overall_due, now) + (OVERALL_S if self._per_chat_s else 0.0)
+        wait_s = max(lane.due, self._overall_due) - now
+        if wait_s > 0:
+            await self._sleep(wait_s)
+
+    async def _do(self, job: Job, lane: _Lane) -> None:
+        """Make the call, again and again where that may help, unless a newer job with its key came meanwhile."""
+        backoff_s = 0.5
+        while True:
+            try:
+                await job.call()
+                return
+            except BusyError as error:
+                wait_s = error.retry_after_s
+                self._report(f"{error} before the next message in a chat")
+            except OutageError as error:
+                if error.unsure and job.unsure is not None:
+                    await job.unsure()
+                wait_s = LONGEST_BACKOFF_S if error.slow else backoff_s
+                backoff_s = min(backoff_s * 2, LONGEST_BACKOFF_S)
+                self._report(str(error))
+            except RefusedError as error:
+                if job.failed is not None:
+                    await job.failed(str(error))
+                else:
+                    self._report(f"Telegram refused: {error}")
+                return
+            if job.idle:
+                return
+            # Back into the queue, at its head, so that it can be replaced or taken back while we wait.
+            if job.key in lane.waiting:
+                lane.waiting.move_to_end(job.key, last=False)
+            else:
+                lane.waiting[job.key] = job
+                lane.waiting.move_to_end(job.key, last=False)
+            await self._sleep(wait_s)
+            if job.key not in lane.waiting:
+                return
+            job = lane.waiting.pop(job.key)

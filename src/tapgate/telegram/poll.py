@@ -1,0 +1,107 @@
+"""The getUpdates loop: never dies, never confirms an update before what it causes is recorded. Knows no desk."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import anyio
+
+from tapgate.telegram.api import READ_S, BusyError, ConflictError, OutageError, RefusedError, calling
+
+TIMEOUT_S = 20
+SLACK_S = 5.0
+LONGEST_BACKOFF_S = 30.0
+OFFSET_KEPT_S = 6 * 86_400  # after a week without updates Telegram may number them anew
+
+
+class Fetch(Protocol):
+    async def fetch(self, *, offset: int | None, timeout_s: int) -> list[dict[str, Any]]: ...
+    async def rebuild_polls(self) -> None: ...
+
+
+class Poller:
+    """`deliver` gets each update with the offset that confirms it, and returns once that is recorded."""
+
+    def __init__(
+        self,
+        api: Fetch,
+        *,
+        offset: int | None,
+        last_success: float | None,
+        deliver: Callable[[dict[str, Any], int], Awaitable[None]],
+        resumed: Callable[[float], Awaitable[None]],
+        wall: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+        report: Callable[[str], None],
+    ) -> None:
+        self._api = api
+        self._offset = offset
+        self._deliver = deliver
+        self._resumed = resumed
+        self._wall = wall
+        self._sleep = sleep
+        self._report = report
+        self._failures = 0
+        self._told = ""
+        self.last_success = last_success  # on the wall clock: the health figure
+        self.trouble = ""  # in words, why the last poll failed
+
+    async def run(self) -> None:
+        while True:
+            await self.poll_once()
+
+    async def poll_once(self) -> None:
+        # The first poll, and the first after a failure, do not wait: what piled up is wanted now.
+        timeout_s = 0 if self._failures or self.last_success is None or not self._told else TIMEOUT_S
+        try:
+            with anyio.fail_after(timeout_s + READ_S + SLACK_S):
+                updates = await calling(self._api.fetch(offset=self._offset, timeout_s=timeout_s))
+        except TimeoutError:
+            await self._failed("Telegram did not answer in time", slow=False)
+            return
+        except BusyError as error:
+            await self._sleep(error.retry_after_s)
+            return
+        except (OutageError, RefusedError) as error:
+            await self._failed(str(error), slow=isinstance(error, ConflictError) or getattr(error, "slow", False))
+            return
+        except Exception as error:  # this loop is the only ear there is: it goes on whatever happens
+            await self._failed(f"polling failed unexpectedly ({type(error).__name__})", slow=False)
+            return
+        for update in updates:
+            await self._take(update)
+        await self._succeeded()
+
+    async def _take(self, update: dict[str, Any]) -> None:
+        number = update.get("update_id")
+        if not isinstance(number, int):
+            return
+        if self._offset is not None and number < self._offset:
+            return
+        try:
+            await self._deliver(update, number + 1)
+        except Exception as error:  # one strange update must not block the later ones
+            self._report(f"update {number} could not be taken ({type(error).__name__}: {error})")
+        self._offset = number + 1
+
+    async def _succeeded(self) -> None:
+        now = self._wall()
+        away_s = 0.0 if self.last_success is None else now - self.last_success
+        self.last_success = now
+        self._failures = 0
+        self.trouble = ""
+        if self._told not in ("", "ok"):
+            self._report("Telegram answers again")
+        self._told = "ok"
+        await self._resumed(away_s)
+
+    async def _failed(self, sentence: str, *, slow: bool) -> None:
+        self._failures += 1
+        self.trouble = sentence
+        if sentence != self._told:
+            self._told = sentence
+            self._report(sentence)
+        if self._failures >= 2:
+            await self._api.rebuild_polls()
+        await self._sleep(LONGEST_BACKOFF_S if slow else min(2.0 ** (self._failures - 1), LONGEST_BACKOFF_S))
