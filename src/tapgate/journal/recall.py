@@ -1,0 +1,104 @@
+"""What an earlier run knew: rows back into requests. Reads only, and leaves out what it cannot read."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+
+from tapgate.core.memory import Remembered
+from tapgate.journal.codec import decode_caller, decode_input, decode_text, readable
+from tapgate.journal.ledger import read_answer
+from tapgate.model import Call, Caller, Copy, Outcome, Ran, Request
+
+Parse = Callable[[str, Caller, bytes], Request]
+
+_WANTED = """
+SELECT seq FROM requests WHERE outcome IS NULL
+UNION
+SELECT seq FROM requests WHERE outcome IS NOT NULL AND EXISTS (
+  SELECT 1 FROM copies WHERE request_id = id AND prompt_for = 0 AND shown_version < version
+)
+UNION
+SELECT seq FROM (
+  SELECT seq FROM requests WHERE outcome IS NOT NULL AND ended_at >= :since
+  ORDER BY ended_at DESC, seq DESC LIMIT :most
+)
+ORDER BY seq
+"""
+
+
+def read_remembered(
+    connection: sqlite3.Connection, parse: Parse, *, since: float, most: int, unreadable: Callable[[str], None]
+) -> list[Remembered]:
+    """Open requests, ended ones whose cards do not say so yet, and the last `most` that ended after `since`."""
+    remembered = []
+    for (seq,) in connection.execute(_WANTED, {"since": since, "most": most}).fetchall():
+        # Row by row: a text that is not UTF-8, or a page that is damaged, costs its own row only.
+        name = f"number {seq}"
+        try:
+            row = _read_row(connection, seq)
+            name = readable(row["id"])
+            remembered.append(_decode(connection, row, parse))
+        except Exception as error:
+            reason = " ".join(readable(str(error) or type(error).__name__).split())
+            unreadable(f"request {name} of an earlier run cannot be read and is left out: {reason}")
+    return remembered
+
+
+def _read_row(connection: sqlite3.Connection, seq: int) -> sqlite3.Row:
+    cursor = connection.cursor()
+    cursor.row_factory = sqlite3.Row
+    row: sqlite3.Row = cursor.execute("SELECT * FROM requests WHERE seq = ?", (seq,)).fetchone()
+    return row
+
+
+def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> Remembered:
+    messages = connection.execute(
+        "SELECT chat_id, message_id, shown_version, prompt_for FROM copies WHERE request_id = ? ORDER BY rowid",
+        (row["id"],),
+    ).fetchall()
+    return Remembered(
+        request=_decode_request(row, parse),
+        asked_at=row["asked_at"],
+        deadline_at=row["deadline_at"],
+        fits=bool(row["fits"]),
+        chats=tuple(json.loads(row["chats"])),
+        seen=bool(row["seen"]),
+        answer=read_answer(row),
+        outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
+        ended_at=0.0 if row["ended_at"] is None else row["ended_at"],
+        detail=decode_text(row["detail"]),
+        ran=Ran(row["ran"]),
+        version=row["version"],
+        copies=tuple((Copy(chat, message), shown) for chat, message, shown, user in messages if not user),
+        prompts=tuple((Copy(chat, message), user) for chat, message, _, user in messages if user),
+    )
+
+
+def _decode_request(row: sqlite3.Row, parse: Parse) -> Request:
+    request_id = decode_text(row["id"])
+    caller = decode_caller(row["caller"])
+    digest = decode_text(row["digest"])
+    if row["input"] is None:
+        # Retention dropped the input. What is left is enough to tell a late tap the truth, and to know the call.
+        return Request(
+            id=request_id,
+            caller=caller,
+            event=decode_text(row["event"]),
+            call=Call(
+                session_id=decode_text(row["session_id"]),
+                agent_id=decode_text(row["agent_id"]),
+                tool=decode_text(row["tool"]),
+                fingerprint=decode_text(row["fingerprint"]),
+            ),
+            input={},
+            choices=(),
+            digest=digest,
+            raw=b"",
+            cwd=decode_text(row["cwd"]),
+        )
+    request = parse(request_id, caller, decode_input(row["input"], row["encoding"]))
+    if request.digest != digest:
+        raise ValueError("its stored input is not the one that was recorded")
+    return request

@@ -1,0 +1,234 @@
+"""The journal as one thread sees it: a connection that heals, faults as sentences. Knows no event loop."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from tapgate.core.effects import Entry
+from tapgate.core.memory import Remembered
+from tapgate.errors import JournalError
+from tapgate.journal.database import (
+    DamagedError,
+    describe_fault,
+    is_damage,
+    may_pass,
+    open_database,
+    set_aside,
+    transaction,
+)
+from tapgate.journal.ledger import write_entry
+from tapgate.journal.recall import Parse, read_remembered
+from tapgate.journal.retention import drop_expired
+from tapgate.journal.trail import TrailQuery, TrailRow, read_trail
+
+ResultT = TypeVar("ResultT")
+Job = Callable[[sqlite3.Connection], ResultT]
+
+
+class Store:
+    """All methods but the constructor run in one and the same thread; `failure` may be read from any."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        keep_days: int,
+        keep_inputs: bool,
+        wall: Callable[[], float],
+        report: Callable[[str], None],
+    ) -> None:
+        self.path = path
+        self.failure: str | None = None
+        self._keep_days = keep_days
+        self._keep_inputs = keep_inputs
+        self._wall = wall
+        self._report = report
+        self._connection: sqlite3.Connection | None = None
+        self._inode: tuple[int, int] | None = None
+
+    def open(self) -> None:
+        """Open and clean up. Never raises: a journal that cannot be opened says so in `failure`."""
+        self._try_write(self._drop_expired, default=0, report=False)
+
+    def record(self, entries: Sequence[Entry], *, at: float, offset: int | None) -> None:
+        def write(connection: sqlite3.Connection) -> None:
+            for entry in entries:
+                write_entry(connection, entry, at=at, keep_inputs=self._keep_inputs)
+            if offset is not None:
+                _write_meta(connection, "offset", offset)
+                _write_meta(connection, "offset_at", at)
+
+        if entries or offset is not None:
+            self._write(write)
+
+    def load(self, parse: Parse, *, settled_within_s: float, settled_most: int) -> list[Remembered]:
+        def read(connection: sqlite3.Connection) -> list[Remembered]:
+            return read_remembered(
+                connection,
+                parse,
+                since=self._wall() - settled_within_s,
+                most=settled_most,
+                unreadable=lambda sentence: self._report(f"{self.path}: {sentence}"),
+            )
+
+        return self._try_read(read, default=[])
+
+    def offset(self) -> tuple[int, float] | None:
+        def read(connection: sqlite3.Connection) -> tuple[int, float] | None:
+            offset, at = _read_meta(connection, "offset"), _read_meta(connection, "offset_at")
+            return None if offset is None or at is None else (int(offset), float(at))
+
+        return self._try_read(read, default=None)
+
+    def note_poll(self, at: float) -> None:
+        self._try_write(lambda connection: _write_meta(connection, "last_poll", at), default=None)
+
+    def last_poll(self) -> float | None:
+        def read(connection: sqlite3.Connection) -> float | None:
+            at = _read_meta(connection, "last_poll")
+            return None if at is None else float(at)
+
+        return self._try_read(read, default=None)
+
+    def trail(self, query: TrailQuery) -> list[TrailRow]:
+        return self._attempt(lambda: read_trail(self._connected(), query))
+
+    def purge(self) -> int:
+        return self._try_write(self._drop_expired, default=0)
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _drop_expired(self, connection: sqlite3.Connection) -> int:
+        return drop_expired(connection, now=self._wall(), keep_days=self._keep_days, keep_inputs=self._keep_inputs)
+
+    def _try_read(self, job: Job[ResultT], *, default: ResultT) -> ResultT:
+        """For what the daemon can do without: a fault is reported once, and there is nothing to read."""
+        before = self.failure
+        try:
+            return self._attempt(lambda: job(self._connected()))
+        except JournalError as error:
+            if str(error) != before:
+                self._report(str(error))
+            return default
+
+    def _try_write(self, job: Job[ResultT], *, default: ResultT, report: bool = True) -> ResultT:
+        before = self.failure
+        try:
+            return self._write(job)
+        except JournalError as error:
+            if report and str(error) != before:
+                self._report(str(error))
+            return default
+
+    def _write(self, job: Job[ResultT]) -> ResultT:
+        def write() -> ResultT:
+            connection = self._connected()
+            with transaction(connection):
+                return job(connection)
+
+        result = self._attempt(write)
+        self.failure = None
+        return result
+
+    def _attempt(self, job: Callable[[], ResultT]) -> ResultT:
+        """Every way in which SQLite or the disk can fail becomes a JournalError here, and only here."""
+        try:
+            return job()
+        except JournalError:
+            raise
+        except (sqlite3.IntegrityError, sqlite3.ProgrammingError) as error:
+            raise JournalError(f"{self.path}: this cannot be recorded: {error}") from error
+        except (sqlite3.Error, OSError) as error:
+            if is_damage(error):
+                raise self._begin_anew(str(error)) from error
+            if not may_pass(error):
+                self._drop_connection()
+            self.failure = describe_fault(self.path, error)
+            raise JournalError(self.failure) from error
+        except Exception as error:  # a value that no column or JSON can hold; the file has nothing to do with it
+            reason = f"{type(error).__name__}: {error}"
+            raise JournalError(f"{self.path}: this cannot be recorded: {reason}") from error
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is not None and self._inode != _inode_of(self.path):
+            # SQLite would go on writing to a file that no longer has a name, and every record would be lost.
+            self._report(f"{self.path} was removed or replaced while tapgate was running; it is opened again")
+            self._drop_connection()
+        if self._connection is None:
+            self._connection = self._connect()
+            self._inode = _inode_of(self.path)
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        try:
+            try:
+                connection = open_database(self.path)
+            except DamagedError as error:
+                self._set_aside(str(error))
+                connection = open_database(self.path)
+        except JournalError as error:
+            self.failure = str(error)
+            raise
+        except DamagedError as error:
+            self.failure = describe_fault(self.path, error)
+            raise JournalError(self.failure) from error
+        self.failure = None
+        return connection
+
+    def _begin_anew(self, reason: str) -> JournalError:
+        """The file turned out to be damaged while in use. What was to be done just now is not done."""
+        try:
+            # Renamed before it is closed: closing would write the WAL into the damaged file and remove it.
+            self._set_aside(reason)
+            self._drop_connection()
+            self._connected()
+        except JournalError as error:
+            return error
+        except (sqlite3.Error, OSError) as error:
+            self.failure = describe_fault(self.path, error)
+            return JournalError(self.failure)
+        finally:
+            if self.failure is not None:
+                self._drop_connection()
+        return JournalError(
+            f"{self.path} was damaged ({reason}); a new one has been begun, but this was not recorded: ask again"
+        )
+
+    def _set_aside(self, reason: str) -> None:
+        kept = set_aside(self.path, wall=self._wall())
+        self._report(
+            f"{self.path} is damaged or not a journal ({reason}); it is kept as {kept.name} and a new one is begun"
+        )
+
+    def _drop_connection(self) -> None:
+        try:
+            self.close()
+        except sqlite3.Error:
+            self._connection = None  # it had a fault already, and has been described
+
+
+def _inode_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _write_meta(connection: sqlite3.Connection, key: str, value: float) -> None:
+    connection.execute(
+        "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (key, value),
+    )
+
+
+def _read_meta(connection: sqlite3.Connection, key: str) -> float | None:
+    row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+    return None if row is None else row[0]

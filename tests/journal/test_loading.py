@@ -1,0 +1,163 @@
+"""A fresh run is told what an earlier one knew, and no bad row keeps it from the good ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from tapgate.core.effects import CopyEntry, SeenEntry, ShownEntry
+from tapgate.core.memory import Remembered
+from tapgate.journal import Journal
+from tapgate.model import Caller, Copy, Decision, Outcome, Request, Verdict
+
+from .samples import DAY_S, NOW, Opener, answered, asked, make_answer, make_request, parse, posted, settled
+
+
+async def ids(journal: Journal) -> list[str]:
+    return [memory.request.id for memory in await journal.load(parse)]
+
+
+async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
+    request = make_request(
+        caller=Caller("claude", 12.5, pid=3, parent_pid=2, attended=True, project="/srv/\udcff"),
+        cwd="/home/\ud800",
+        session="\udfff",
+    )
+    journal = await open_journal()
+    await journal.record([asked(request, chats=(11, -100123)), SeenEntry("r1")], at=NOW)
+    await journal.record([posted(), CopyEntry("r1", Copy(11, 101), prompt_for=42)], at=NOW)
+    await journal.close()
+    [memory] = await (await open_journal()).load(parse)
+    assert memory == Remembered(
+        request=request,
+        asked_at=NOW,
+        deadline_at=NOW + 590,
+        fits=True,
+        chats=(11, -100123),
+        seen=True,
+        copies=((Copy(11, 100), 0),),
+        prompts=((Copy(11, 101), 42),),
+    )
+
+
+async def test_answer_comes_back_equal(journal: Journal) -> None:
+    decision = Decision(
+        Verdict.DENY,
+        message="not on \ud83d a Friday",
+        interrupt=True,
+        updates=({"rules": ["\udc00", 2**80, 1.5, None, True]}, []),
+        updated_input={"b": {"\ud800": -(10**400)}, "a": ""},
+    )
+    answer = replace(make_answer(), person="\ud800", saved="\n", decision=decision)
+    await journal.record([asked(), answered(answer=answer)], at=NOW)
+    [memory] = await journal.load(parse)
+    assert memory.answer == answer
+    # `==` takes 1 for true, and an agent may care for the order of its keys.
+    assert memory.answer is not None
+    assert json.dumps(memory.answer.decision.updated_input) == json.dumps(decision.updated_input)
+    assert json.dumps(memory.answer.decision.updates) == json.dumps(decision.updates)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "encoding"), [(0, "raw"), (65_535, "raw"), (65_536, "raw"), (65_537, "zlib"), (3_000_000, "zlib")]
+)
+async def test_input_above_64_kib_is_stored_compressed(journal: Journal, size_bytes: int, encoding: str) -> None:
+    raw = os.urandom(size_bytes // 2) + b"x" * (size_bytes - size_bytes // 2)
+    request = replace(make_request(), raw=raw)
+    await journal.record([asked(request)], at=NOW)
+    with closing(sqlite3.connect(journal.path)) as connection:
+        held, how = connection.execute("SELECT length(input), encoding FROM requests").fetchone()
+    assert how == encoding
+    assert held == size_bytes if encoding == "raw" else held < size_bytes
+    [memory] = await journal.load(lambda *_: replace(request, raw=_[2]))
+    assert memory.request.raw == raw
+
+
+async def test_old_end_is_loaded_only_while_a_card_does_not_show_it(open_journal: Opener) -> None:
+    journal = await open_journal()
+    for name in ("open", "shown", "behind", "bare", "recent"):
+        await journal.record([asked(name), posted(name)], at=NOW)
+    for name in ("shown", "behind", "bare"):
+        await journal.record([settled(name, at=NOW + 5)], at=NOW)
+    await journal.record([settled("recent", at=NOW + 2 * DAY_S)], at=NOW)
+    await journal.record([ShownEntry("shown", Copy(11, 100), 2), ShownEntry("recent", Copy(11, 100), 2)], at=NOW)
+    await journal.record([CopyEntry("shown", Copy(11, 101), prompt_for=42)], at=NOW)  # shows no version at all
+    open_journal.wall.now = NOW + 2 * DAY_S + 60
+    assert await ids(journal) == ["open", "behind", "bare", "recent"]
+
+
+async def test_only_so_many_recent_ends_are_loaded(journal: Journal) -> None:
+    for number in range(5):
+        await journal.record([asked(str(number)), settled(str(number), at=NOW + 10 - number)], at=NOW)
+    await journal.record([asked("open")], at=NOW)
+    found = await journal.load(parse, settled_most=2)
+    assert [memory.request.id for memory in found] == ["0", "1", "open"]
+
+
+async def test_unreadable_request_is_reported_and_left_out(open_journal: Opener) -> None:
+    journal = await open_journal()
+    for name in ("good", "no parse", "no caller", "no utf-8", "no outcome", "other input", "no zlib", "also good"):
+        await journal.record([asked(name)], at=NOW)
+    with closing(sqlite3.connect(journal.path, isolation_level=None)) as connection:
+        for change in (
+            "input = x'00' WHERE id = 'no parse'",
+            "caller = '{}' WHERE id = 'no caller'",
+            "caller = CAST(x'ff' AS TEXT) WHERE id = 'no utf-8'",
+            "outcome = 'eaten', ended_at = 9e9 WHERE id = 'no outcome'",
+            "input = x'7b7d' WHERE id = 'other input'",
+            "encoding = 'zlib' WHERE id = 'no zlib'",
+        ):
+            connection.execute(f"UPDATE requests SET {change}")
+    assert await ids(journal) == ["good", "also good"]
+    assert len(open_journal.reports) == 6
+    assert all(str(journal.path) in report and "left out" in report for report in open_journal.reports)
+    assert "this is not JSON" in open_journal.reports[0]
+
+
+async def test_parser_that_breaks_costs_its_request_only(open_journal: Opener) -> None:
+    def breaking(request_id: str, caller: Caller, raw: bytes) -> Request:
+        if request_id == "bad":
+            raise RecursionError
+        return parse(request_id, caller, raw)
+
+    journal = await open_journal()
+    await journal.record([asked("bad"), asked("good")], at=NOW)
+    assert [memory.request.id for memory in await journal.load(breaking)] == ["good"]
+    assert "RecursionError" in open_journal.reports[0]
+
+
+async def test_unwanted_input_is_dropped_once_no_card_needs_it(open_journal: Opener) -> None:
+    journal = await open_journal(keep_inputs=False)
+    secret = make_request(input={"command": "curl -H 'token: hunter2'"})
+    answer = replace(make_answer(), decision=Decision(Verdict.ALLOW, updated_input=secret.input))
+    await journal.record([asked(secret), posted(), answered(answer=answer)], at=NOW)
+    await journal.purge()
+    [memory] = await journal.load(parse)
+    assert memory.request == secret  # open
+
+    await journal.record([settled()], at=NOW)
+    await journal.purge()
+    [memory] = await journal.load(parse)
+    assert memory.request == secret  # the card does not yet show how it ended
+
+    await journal.record([ShownEntry("r1", Copy(11, 100), 2)], at=NOW)
+    await journal.purge()
+    [memory] = await journal.load(parse)
+    assert (memory.request.raw, memory.request.input) == (b"", {})
+    assert (memory.request.call, memory.request.digest) == (secret.call, secret.digest)
+    assert (memory.outcome, memory.request.project) == (Outcome.ALLOWED, secret.project)
+    await journal.close()
+    assert b"hunter2" not in journal.path.read_bytes()
+    assert open_journal.reports == []
+
+
+async def test_wanted_input_is_kept(journal: Journal) -> None:
+    await journal.record([asked(), settled()], at=NOW)
+    await journal.purge()
+    [memory] = await journal.load(parse)
+    assert memory.request == make_request()

@@ -1,0 +1,84 @@
+"""The file is brought to the newest schema step by step, and one from the future is left alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tapgate.errors import JournalError
+from tapgate.journal.schema import APPLICATION_ID, MIGRATIONS, migrate, version_of
+
+from .samples import NOW, Opener, asked, parse
+
+
+@pytest.fixture
+def connection(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(tmp_path / "some.db", isolation_level=None)) as found:
+        yield found
+
+
+def names(connection: sqlite3.Connection) -> set[str]:
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def test_migration_from_nothing_makes_every_table(connection: sqlite3.Connection) -> None:
+    migrate(connection, source="some.db")
+    assert {"requests", "copies", "meta", "trail"} <= names(connection)
+    assert version_of(connection) == len(MIGRATIONS)
+    assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
+
+
+def test_migration_again_changes_nothing(connection: sqlite3.Connection) -> None:
+    migrate(connection, source="some.db")
+    before = list(connection.iterdump())
+    migrate(connection, source="some.db")
+    assert list(connection.iterdump()) == before
+
+
+def test_later_step_finds_the_data_of_earlier_ones(connection: sqlite3.Connection) -> None:
+    migrate(connection, source="some.db", migrations=["CREATE TABLE a (x); INSERT INTO a VALUES (1);"])
+    migrate(connection, source="some.db", migrations=["never run again", "ALTER TABLE a ADD y; UPDATE a SET y = 2;"])
+    assert connection.execute("SELECT x, y FROM a").fetchall() == [(1, 2)]
+    assert version_of(connection) == 2
+
+
+def test_step_that_fails_leaves_the_version_before_it(connection: sqlite3.Connection) -> None:
+    with pytest.raises(sqlite3.OperationalError):
+        migrate(connection, source="some.db", migrations=["CREATE TABLE a (x);", "CREATE TABLE b (x); nonsense;"])
+    assert (version_of(connection), names(connection)) == (1, {"a"})
+
+
+@pytest.mark.parametrize("content", ["nothing", "an empty database"])
+async def test_empty_file_becomes_a_journal(open_journal: Opener, content: str) -> None:
+    open_journal.path.parent.mkdir()
+    open_journal.path.touch()
+    if content == "an empty database":
+        with closing(sqlite3.connect(open_journal.path)) as connection:
+            connection.execute("VACUUM")
+    journal = await open_journal()
+    await journal.record([asked()], at=NOW)
+    assert (journal.failure, open_journal.reports) == (None, [])
+
+
+async def test_newer_schema_is_refused_and_kept(open_journal: Opener) -> None:
+    journal = await open_journal()
+    await journal.record([asked()], at=NOW)
+    await journal.close()
+    with closing(sqlite3.connect(open_journal.path)) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    before = open_journal.path.read_bytes()
+    journal = await open_journal()
+    assert journal.failure is not None
+    assert "newer tapgate (schema 99" in journal.failure
+    assert "upgrade tapgate" in journal.failure
+    with pytest.raises(JournalError, match="newer tapgate"):
+        await journal.record([asked("r2")], at=NOW)
+    assert await journal.load(parse) == []
+    assert await journal.offset() is None
+    await journal.close()
+    assert open_journal.path.read_bytes() == before
+    assert [path.name for path in open_journal.path.parent.glob("*damaged*")] == []
