@@ -24,6 +24,7 @@ from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
 DENIED = "Denied from the phone."
 ALLOWED = "Allowed from the phone."
 UNANSWERED = "No answer from the phone."
+MOST_OPTIONS = 20  # more buttons than this no thumb would scroll through
 
 
 class PermissionRequest(ToolEvent):
@@ -86,6 +87,8 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
         case "PreToolUse":
             return _gate(request_id, caller, raw, read_event(PreToolUse, value))
         case "PostToolUse" | "PostToolUseFailure":
+            if "tool_input" not in value:  # then it cannot be told which call has ended
+                return Nothing(name)
             ended = read_event(PostToolUse, value)
             return ToolEnded(
                 call=call_of(_as_asked(ended)),
@@ -94,6 +97,8 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
             )
         case "Stop" | "SubagentStop":
             stop = read_event(Stop, value)
+            if name == "SubagentStop" and not stop.agent_id:  # older versions: one of them, but never the main thread
+                return Nothing(name)
             return SessionMoved(stop.session_id, stop.agent_id or "", Move.STOP, stop.prompt_id or "")
         case "UserPromptSubmit":
             prompt = read_event(UserPromptSubmit, value)
@@ -240,7 +245,7 @@ def _question_choices(tool_input: dict[str, Any]) -> tuple[tuple[Choice, ...], s
                 for number, label in enumerate(labels)
                 if isinstance(label, str) and label
             )
-            if answers:
+            if answers and len(options) <= MOST_OPTIONS:
                 return (*answers, *_denials()), ""
     return _denials(), "These questions take more than one tap: answer them at the terminal, or deny here."
 

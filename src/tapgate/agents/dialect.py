@@ -16,6 +16,8 @@ from tapgate.core.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
 from tapgate.model import Call, Caller, Choice, Decision, Json, Request
 
+MOST_DEPTH = 100  # agents nest a dozen levels; what is far deeper would break whoever echoes or shows it
+
 
 @dataclass(frozen=True, slots=True)
 class Nothing:
@@ -40,7 +42,7 @@ class Dialect:
 class Event(BaseModel):
     """Fields that any event may carry. Agents add fields all the time, so unknown ones are normal."""
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True)
 
     hook_event_name: str
     session_id: str = ""
@@ -73,6 +75,8 @@ def read_object(raw: bytes) -> dict[str, Json]:
         raise InputError(f"what came on stdin is not JSON{where}") from None
     if not isinstance(value, dict):
         raise InputError("the JSON on stdin is not an object")
+    if raw.count(b"[") + raw.count(b"{") > MOST_DEPTH and _is_deep(value):
+        raise InputError("the JSON on stdin is nested too deeply")
     if not isinstance(value.get("hook_event_name"), str):
         raise InputError("the JSON on stdin is not a hook event: it has no hook_event_name")
     return value
@@ -84,7 +88,9 @@ def read_event(model: type[EventT], value: Mapping[str, Json]) -> EventT:
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         key = ".".join(str(part) for part in fault["loc"])
-        raise InputError(f"the {value['hook_event_name']} event's {key} is not as expected: {fault['msg']}") from None
+        # The name of an event that nobody knows is content, and content is not quoted.
+        name = "hook" if model is Event else value["hook_event_name"]
+        raise InputError(f"the {name} event's {key} is not as expected: {fault['msg']}") from None
 
 
 def write_json(value: Json) -> bytes:
@@ -132,6 +138,17 @@ def _seal(choice: Choice) -> str:
         sort_keys=True,
     )
     return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
+
+
+def _is_deep(value: Json) -> bool:
+    """Whether it nests deeper than MOST_DEPTH. Level by level: recursion is what must not happen here."""
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        inner = (item.values() if isinstance(item, dict) else item for item in level)
+        level = [child for children in inner for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def _refuse_constant(name: str) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -50,7 +51,7 @@ def words_of(entry: Mapping[str, Any]) -> tuple[str, str]:
     place = _PLACES.get(str(destination), f"saved to {destination}" if destination else "kept by the agent")
     match kind:
         case "addRules" | "replaceRules" | "removeRules":
-            rules = ", ".join(f"`{_rule(rule)}`" for rule in _objects(entry.get("rules"))) or "no rule"
+            rules = ", ".join(f"`{_rule(rule)}`" for rule in _listed(entry.get("rules"))) or "no rule"
             many = "rules" if "`, `" in rules else "rule"
             behavior = str(entry.get("behavior") or "allow")
             if kind == "removeRules":
@@ -73,8 +74,7 @@ def words_of(entry: Mapping[str, Any]) -> tuple[str, str]:
             mode = str(entry.get("mode"))
             return f"{_MODES.get(mode, f'Switch to mode {mode}')} {scope}", f"mode {mode}, {place}"
         case "addDirectories" | "removeDirectories":
-            listed = entry.get("directories")
-            names = ", ".join(map(str, listed)) if isinstance(listed, list) and listed else "no directory"
+            names = ", ".join(_plain(name) for name in _listed(entry.get("directories"))) or "no directory"
             if kind == "removeDirectories":
                 return (
                     f"Allow, and close {names} {scope.replace('in', 'for', 1)}",
@@ -90,12 +90,21 @@ def words_of(entry: Mapping[str, Any]) -> tuple[str, str]:
             return f"Allow with “{kind}”", f"“{kind}” as the agent suggested it"
 
 
-def _rule(rule: Mapping[str, Any]) -> str:
+def _rule(rule: Json) -> str:
+    if not isinstance(rule, dict):
+        return _plain(rule)
     tool, content = rule.get("toolName"), rule.get("ruleContent")
     if not content:
         return str(tool)
     return str(content) if tool == "Bash" else f"{tool}({content})"
 
 
-def _objects(value: Json) -> list[Mapping[str, Any]]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+def _listed(value: Json) -> list[Json]:
+    """What the entry names. Of whatever shape it is, it goes back to the agent, so it is on the button."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]
+
+
+def _plain(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

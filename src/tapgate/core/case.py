@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tapgate.core.events import Left
+from tapgate.core.memory import Remembered
 from tapgate.model import (
     Act,
     Answer,
@@ -19,6 +20,7 @@ from tapgate.model import (
     Verdict,
 )
 
+ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
 
 
@@ -95,3 +97,39 @@ class Case:
     def is_open(self) -> bool:
         """Somebody at the terminal, or the agent's own course, can still settle it."""
         return self.phase in (Phase.OPEN, Phase.LEAVING)
+
+
+def recall(memory: Remembered, now: Instant) -> Case:
+    """A case from the journal. Its caller is away, and expected back for a while."""
+    # The monotonic clock may have begun anew with the machine: what is left is reckoned on the wall clock. A returning
+    # caller brings the true figure.
+    left_s = max(0.0, min(memory.deadline_at - now.wall, memory.deadline_at - memory.asked_at))
+    age_s = max(0.0, now.wall - memory.asked_at)
+    found = Case(
+        request=memory.request,
+        asked=Instant(now.mono - age_s, memory.asked_at),
+        deadline=now.mono + left_s,
+        chats=memory.chats,
+        fits=memory.fits,
+        caller_here=False,
+        copies=dict(memory.copies),
+        prompts=dict(memory.prompts),
+        seen_in=set(memory.chats) if memory.seen else set(),
+        answer=memory.answer,
+        outcome=memory.outcome,
+        ended_at=memory.ended_at,
+        detail=memory.detail,
+        ran=memory.ran,
+        version=memory.version,
+    )
+    found.pending = set(memory.chats) - {copy.chat_id for copy in found.copies}
+    if memory.answer is not None:
+        found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
+    if memory.outcome is not None:
+        found.phase = Phase.SETTLED
+        return found
+    found.away_until = now.mono + ADOPT_S
+    if memory.answer is not None:
+        found.phase = Phase.SENDING
+        found.resent = True
+    return found

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tapgate.core import words
-from tapgate.core.case import Case
+from tapgate.core.case import Case, recall
 from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
@@ -47,7 +47,6 @@ from tapgate.core.events import (
     CallerGone,
     Edited,
     Event,
-    Left,
     Move,
     PollResumed,
     Posted,
@@ -64,6 +63,7 @@ from tapgate.core.events import (
     ToolEnded,
     WholePosted,
 )
+from tapgate.core.matching import match_ended, supersedes, why_left
 from tapgate.core.memory import Remembered
 from tapgate.model import (
     NO_OPINION,
@@ -82,13 +82,11 @@ from tapgate.model import (
     Verdict,
 )
 
-ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 LEAVE_S = 3.0  # how long a caller's leaving may stay unexplained
 PROBE_S = 1.5
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 SETTLED_KEPT = 500  # so that late taps on them can be told the truth
 MOST_COPIES = 50
-START_SLACK_S = 1.5  # between a tool's real start and the one reckoned back from its report
 
 
 class Desk:
@@ -178,7 +176,7 @@ class Desk:
         for memory in remembered:
             if memory.request.id in self._cases:
                 continue
-            self._cases[memory.request.id] = found = _recall(memory, now)
+            self._cases[memory.request.id] = found = recall(memory, now)
             for copy in (*found.copies, *found.prompts):
                 self._note(copy)
             for chat_id in found.pending:
@@ -208,7 +206,7 @@ class Desk:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
         effects: list[Effect] = []
         for older in self._of_session(request.call.session_id):
-            if _supersedes(request, older.request):
+            if supersedes(request, older.request):
                 effects += self._settle(older, Outcome.SUPERSEDED, now)
         found = Case(
             request=request,
@@ -377,39 +375,21 @@ class Desk:
         found = self._cases.get(event.request_id)
         if found is None or found.phase is not Phase.LEAVING:
             return []
-        return self._settle(found, _why_left(found.left, alive=event.alive), now)
+        return self._settle(found, why_left(found.left, alive=event.alive), now)
 
     # What the agent did meanwhile
 
     def _on_tool_ended(self, event: ToolEnded, now: Instant) -> list[Effect]:
-        """Find the request this call was asked under, as well as the contract allows.
-
-        The permission event carries no call id. Identical calls are told apart by time: a report says how long the
-        tool ran, so it is known when it began.
-        """
-        began = None if event.duration_s is None else now.mono - event.duration_s
-        same = [
-            found
-            for found in self._cases.values()
-            if found.request.call.fingerprint == event.call.fingerprint
-            and found.ran is Ran.UNKNOWN
-            and (began is None or began >= found.asked.mono - START_SLACK_S)
+        found, ran = match_ended(self._cases.values(), event, now)
+        if found is None:
+            return []
+        if not found.is_open():
+            return self._mark_ran(found, ran, now)
+        found.ran = ran
+        return [
+            *self._settle(found, Outcome.TERMINAL_ALLOWED, now),
+            Record(found.request.id, RanEntry(found.request.id, ran, now.wall, found.version)),
         ]
-        for found in same:
-            if found.answer is not None and found.answer.decision.verdict is Verdict.ALLOW:
-                return self._mark_ran(found, Ran.FAILED if event.failed else Ran.OK, now)
-        for found in same:
-            if found.is_open():
-                found.ran = Ran.FAILED if event.failed else Ran.OK
-                return [
-                    *self._settle(found, Outcome.TERMINAL_ALLOWED, now),
-                    Record(found.request.id, RanEntry(found.request.id, found.ran, now.wall, found.version)),
-                ]
-        for found in same:
-            crossed = began is not None and found.answered is not None and began <= found.answered.mono + START_SLACK_S
-            if crossed and found.answer is not None and found.answer.decision.verdict is Verdict.DENY:
-                return self._mark_ran(found, Ran.AGAINST, now)
-        return []
 
     def _mark_ran(self, found: Case, ran: Ran, now: Instant) -> list[Effect]:
         found.ran = ran
@@ -506,7 +486,7 @@ class Desk:
             if due is None or now.mono < due:
                 continue
             if found.phase is Phase.LEAVING:
-                effects += self._settle(found, _why_left(found.left, alive=True), now)
+                effects += self._settle(found, why_left(found.left, alive=True), now)
             elif found.phase is Phase.SENDING:
                 outcome = Outcome.UNCONFIRMED if found.resent or found.caller_here else Outcome.NOT_TAKEN
                 effects += self._settle(found, outcome, now)
@@ -539,7 +519,7 @@ class Desk:
             if found.phase is Phase.OPEN:
                 effects += self._settle(found, Outcome.STOPPED, now)
             elif found.phase is Phase.LEAVING:
-                effects += self._settle(found, _why_left(found.left, alive=True), now)
+                effects += self._settle(found, why_left(found.left, alive=True), now)
         return effects
 
     def _settle(self, found: Case, outcome: Outcome, now: Instant, *, detail: str = "") -> list[Effect]:
@@ -601,62 +581,3 @@ class Desk:
         settled = [request_id for request_id, found in self._cases.items() if found.phase is Phase.SETTLED]
         for request_id in settled[: max(0, len(settled) - SETTLED_KEPT)]:
             del self._cases[request_id]
-
-
-def _supersedes(newer: Request, older: Request) -> bool:
-    """Whether the agent can only ask `newer` once `older` has been answered somewhere.
-
-    Calls of one session may be asked in parallel, but Bash calls come one by one, and a new prompt begins after the
-    last one's calls are done.
-    """
-    if newer.call.agent_id != older.call.agent_id or newer.event != older.event:
-        return False
-    if newer.caller.agent == "claude" and newer.call.tool == older.call.tool == "Bash":
-        return True
-    prompts = {newer.prompt_id, older.prompt_id}
-    return not newer.call.agent_id and len(prompts) == 2 and "" not in prompts
-
-
-def _why_left(left: Left | None, *, alive: bool) -> Outcome:
-    match left:
-        case Left.TERMINATED:
-            return Outcome.TERMINAL_DENIED if alive else Outcome.SESSION_ENDED
-        case Left.ORPHANED:
-            return Outcome.AGENT_DIED
-        case _:
-            return Outcome.CALLER_LOST if alive else Outcome.AGENT_DIED
-
-
-def _recall(memory: Remembered, now: Instant) -> Case:
-    # The monotonic clock may have begun anew with the machine: what is left is reckoned on the wall clock. A returning
-    # caller brings the true figure.
-    left_s = max(0.0, min(memory.deadline_at - now.wall, memory.deadline_at - memory.asked_at))
-    age_s = max(0.0, now.wall - memory.asked_at)
-    found = Case(
-        request=memory.request,
-        asked=Instant(now.mono - age_s, memory.asked_at),
-        deadline=now.mono + left_s,
-        chats=memory.chats,
-        fits=memory.fits,
-        caller_here=False,
-        copies=dict(memory.copies),
-        prompts=dict(memory.prompts),
-        seen_in=set(memory.chats) if memory.seen else set(),
-        answer=memory.answer,
-        outcome=memory.outcome,
-        ended_at=memory.ended_at,
-        detail=memory.detail,
-        ran=memory.ran,
-        version=memory.version,
-    )
-    found.pending = set(memory.chats) - {copy.chat_id for copy in found.copies}
-    if memory.answer is not None:
-        found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
-    if memory.outcome is not None:
-        found.phase = Phase.SETTLED
-        return found
-    found.away_until = now.mono + ADOPT_S
-    if memory.answer is not None:
-        found.phase = Phase.SENDING
-        found.resent = True
-    return found

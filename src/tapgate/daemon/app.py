@@ -19,7 +19,7 @@ from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
-from tapgate.daemon.sockets import inherited_socket, open_socket, remove_socket
+from tapgate.daemon.sockets import identity_of, inherited_socket, open_socket, remove_socket
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Instant
 from tapgate.paths import make_private_dir
@@ -53,7 +53,7 @@ class Daemon:
             sock = inherited_socket()
             if sock is None:
                 sock = open_socket(config.socket_path)
-                stack.callback(remove_socket, config.socket_path, sock)
+                stack.callback(remove_socket, config.socket_path, identity_of(config.socket_path))
             stack.callback(sock.close)
             self._journal = await Journal.open(
                 config.state_dir / "journal.db",

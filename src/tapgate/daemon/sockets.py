@@ -58,10 +58,16 @@ def inherited_socket() -> socket.socket | None:
     return sock
 
 
-def remove_socket(path: Path, sock: socket.socket) -> None:
-    """Take the file away, unless it belongs to somebody else by now."""
+def identity_of(path: Path) -> tuple[int, int]:
+    """Which file this is, whatever its name will mean later."""
+    found = path.lstat()
+    return found.st_dev, found.st_ino
+
+
+def remove_socket(path: Path, identity: tuple[int, int]) -> None:
+    """Take the file away, unless another one stands in its place by now."""
     with contextlib.suppress(OSError):
-        if sock.getsockname() and _is_ours(path, sock):
+        if identity_of(path) == identity:
             path.unlink()
 
 
@@ -96,16 +102,3 @@ def _refuse_live(path: Path) -> None:
     finally:
         probe.close()
     raise SocketError(f"another program listens at {path}; stop it, or set another socket_path")
-
-
-def _is_ours(path: Path, sock: socket.socket) -> bool:
-    """A renamed socket still reports the name it was bound under; the inode in /proc is not portable. So: ask it."""
-    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        probe.settimeout(0.2)
-        probe.connect(str(path))
-        return False  # our own listener is closed by now, so somebody else answered
-    except ConnectionRefusedError:
-        return True
-    finally:
-        probe.close()

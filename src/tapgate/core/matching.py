@@ -1,0 +1,65 @@
+"""Which request a report from the agent is about, as well as the contract allows. Pure, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tapgate.core.case import Case
+from tapgate.core.events import Left, ToolEnded
+from tapgate.model import Instant, Outcome, Ran, Request, Verdict
+
+START_SLACK_S = 1.5  # between a tool's real start and the one reckoned back from its report
+
+
+def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[Case | None, Ran]:
+    """The request under which this call was asked, and what is known about it now.
+
+    The permission event carries no call id. Identical calls are told apart by time: a report says how long the tool
+    ran, so it is known when it began. First come calls that the phone allowed and that nobody has heard of since, then
+    the oldest open one, then one that the phone denied while the tool was running already.
+    """
+    ran = Ran.FAILED if event.failed else Ran.OK
+    began = None if event.duration_s is None else now.mono - event.duration_s
+    same = [
+        found
+        for found in cases
+        if found.request.call.fingerprint == event.call.fingerprint
+        and found.ran is Ran.UNKNOWN
+        and (began is None or began >= found.asked.mono - START_SLACK_S)
+    ]
+    for found in same:
+        if found.answer is not None and found.answer.decision.verdict is Verdict.ALLOW:
+            return found, ran
+    for found in same:
+        if found.is_open():
+            return found, ran
+    for found in same:
+        if found.answer is None or found.answered is None or began is None:
+            continue
+        if found.answer.decision.verdict is Verdict.DENY and began <= found.answered.mono + START_SLACK_S:
+            return found, Ran.AGAINST
+    return None, Ran.UNKNOWN
+
+
+def supersedes(newer: Request, older: Request) -> bool:
+    """Whether the agent can only ask `newer` once `older` has been answered somewhere.
+
+    Calls of one session may be asked in parallel, but Bash calls come one by one, and a new prompt begins after the
+    last one's calls are done.
+    """
+    if newer.call.agent_id != older.call.agent_id or newer.event != older.event:
+        return False
+    if newer.caller.agent == "claude" and newer.call.tool == older.call.tool == "Bash":
+        return True
+    prompts = {newer.prompt_id, older.prompt_id}
+    return not newer.call.agent_id and len(prompts) == 2 and "" not in prompts
+
+
+def why_left(left: Left | None, *, alive: bool) -> Outcome:
+    match left:
+        case Left.TERMINATED:
+            return Outcome.TERMINAL_DENIED if alive else Outcome.SESSION_ENDED
+        case Left.ORPHANED:
+            return Outcome.AGENT_DIED
+        case _:
+            return Outcome.CALLER_LOST if alive else Outcome.AGENT_DIED

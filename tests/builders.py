@@ -1,0 +1,84 @@
+"""Requests, people and taps for tests, in few words."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from tapgate.agents import parse_request
+from tapgate.core.events import Tapped
+from tapgate.model import Caller, Choice, Copy, Instant, Person, Request, Tap
+
+ADA = Person(user_id=1001, chat_id=1001, name="Ada")
+BOB = Person(user_id=1002, chat_id=1002, name="Bob")
+STRANGER_ID = 6666
+GROUP_ID = -500
+
+SUGGESTION = {
+    "type": "addRules",
+    "rules": [{"toolName": "Bash", "ruleContent": "npm test *"}],
+    "behavior": "allow",
+    "destination": "localSettings",
+}
+
+
+def request_id(number: int) -> str:
+    return f"{number:032x}"
+
+
+def event_bytes(
+    *,
+    tool: str = "Bash",
+    tool_input: dict[str, Any] | None = None,
+    session: str = "session-1",
+    event: str = "PermissionRequest",
+    suggestions: tuple[dict[str, Any], ...] = (SUGGESTION,),
+    **more: Any,
+) -> bytes:
+    value = {
+        "session_id": session,
+        "transcript_path": "/home/dev/.claude/projects/shop/session-1.jsonl",
+        "cwd": "/home/dev/shop",
+        "hook_event_name": event,
+        "tool_name": tool,
+        "tool_input": {"command": "npm test"} if tool_input is None else tool_input,
+        **more,
+    }
+    if suggestions and event == "PermissionRequest":
+        value["permission_suggestions"] = list(suggestions)
+    return json.dumps(value).encode()
+
+
+def make_request(number: int = 1, *, agent: str = "claude", deadline_s: float = 590.0, **fields: Any) -> Request:
+    caller = Caller(
+        agent=agent, deadline_s=deadline_s, pid=4242, parent_pid=4241, attended=True, project="/home/dev/shop"
+    )
+    return parse_request(request_id(number), caller, event_bytes(**fields))
+
+
+def with_deadline(request: Request, deadline_s: float) -> Request:
+    return replace(request, caller=replace(request.caller, deadline_s=deadline_s))
+
+
+def at(seconds: float) -> Instant:
+    """A moment: `seconds` on the monotonic clock, and a wall clock that goes with it."""
+    return Instant(mono=1000.0 + seconds, wall=1_800_000_000.0 + seconds)
+
+
+def choice_of(request: Request, key: str) -> Choice:
+    return next(choice for choice in request.choices if choice.key == key)
+
+
+def tap_on(
+    request: Request,
+    key: str = "a",
+    *,
+    person: Person = ADA,
+    message_id: int = 10,
+    query_id: str = "q1",
+    seal: str | None = None,
+) -> Tapped:
+    found = [choice.seal for choice in request.choices if choice.key == key]
+    chosen = seal if seal is not None else found[0] if found else "whole"
+    return Tapped(Tap(query_id, person.user_id, Copy(person.chat_id, message_id), "raw"), request.id, key, chosen)

@@ -1,0 +1,319 @@
+"""Whatever happens, in whatever order, with restarts in between: what holds about the desk always."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
+
+from tapgate.core.desk import Desk
+from tapgate.core.effects import (
+    AnsweredEntry,
+    AnswerTap,
+    AskedEntry,
+    AskReason,
+    Edit,
+    Effect,
+    Post,
+    Record,
+    Reply,
+)
+from tapgate.core.events import (
+    AgentProbed,
+    Asked,
+    CallerConfirmed,
+    CallerGone,
+    Edited,
+    Event,
+    Left,
+    Move,
+    PollResumed,
+    Posted,
+    PostFailed,
+    PostUnsure,
+    PromptPosted,
+    RecordFailed,
+    Replied,
+    SessionEnded,
+    SessionMoved,
+    Stopped,
+    Tapped,
+    Ticked,
+    ToolEnded,
+    WholePosted,
+)
+from tapgate.model import Card, Copy, Decision, Outcome, Person, Phase, Request, Verdict
+from tests.builders import ADA, BOB, STRANGER_ID, at, make_request, tap_on
+from tests.core.ledger import Ledger
+
+PEOPLE = (ADA, BOB)
+MALLORY = Person(STRANGER_ID, STRANGER_ID, "Mallory")
+KEYS = st.sampled_from(["a", "d", "s0", "r", "x", "w"])
+PERSONS = st.sampled_from([ADA, ADA, BOB, MALLORY])
+
+
+class DeskMachine(RuleBasedStateMachine):
+    requests = Bundle("requests")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.desk = Desk(PEOPLE, hold_s=590)
+        self.ledger = Ledger()
+        self.now_s = 0.0
+        self.count = 0
+        self.messages = 10
+        self.stopped = False
+        self.waiting: set[str] = set()  # callers that are connected and not answered
+        self.sent: dict[str, Decision] = {}  # what each caller got, if it was an opinion
+        self.confirmed: set[str] = set()
+        self.final: dict[str, tuple[Outcome | None, object]] = {}
+        self.fail_next_gate = False
+        self.shown_whole: set[tuple[str, int]] = set()
+
+    # What the world does
+
+    @rule(
+        target=requests,
+        tool=st.sampled_from(["Bash", "Read"]),
+        session=st.sampled_from(["s1", "s2"]),
+        agent_id=st.sampled_from(["", "a1"]),
+        fits=st.booleans(),
+        deadline_s=st.sampled_from([0.0, 30.0, 590.0]),
+    )
+    def ask(self, tool: str, session: str, agent_id: str, fits: bool, deadline_s: float) -> Request:
+        self.count += 1
+        more = {"agent_id": agent_id} if agent_id else {}
+        tool_input = {"command": "npm test"} if tool == "Bash" else {"file_path": "/etc/hosts"}
+        request = make_request(
+            self.count, tool=tool, tool_input=tool_input, session=session, deadline_s=deadline_s, **more
+        )
+        self.waiting.add(request.id)
+        self.happen(Asked(request, fits=fits))
+        return request
+
+    @rule(request=requests)
+    def come_back(self, request: Request) -> None:
+        if request.id in self.sent or request.id in self.waiting:
+            return
+        self.waiting.add(request.id)
+        self.happen(Asked(request))
+
+    @rule(request=requests, person=PERSONS, key=KEYS, message=st.integers(10, 30), forged=st.booleans())
+    def tap(self, request: Request, person: Person, key: str, message: int, forged: bool) -> None:
+        seal = "AAAAAAAA" if forged else None
+        before = self.desk.card(request.id)
+        effects = self.happen(tap_on(request, key, person=person, message_id=message, seal=seal))
+        assert len([effect for effect in effects if isinstance(effect, AnswerTap)]) == 1, "every tap is answered once"
+        if person is MALLORY or forged:
+            expired = [effect for effect in effects if isinstance(effect, Record)]
+            assert expired or self.desk.card(request.id) == before, "and a wrong one changes nothing"
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE), key=st.sampled_from(["a", "d", "s0"]))
+    def tap_well(self, request: Request, person: Person, key: str) -> None:
+        self.tap(request, person, key, 12, False)
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE), key=st.sampled_from(["a", "d", "s0"]))
+    def tap_well_and_leave(self, request: Request, person: Person, key: str) -> None:
+        self.tap(request, person, key, 12, False)
+        self.caller_leaves(request, Left.LOST, True, True)
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE), key=st.sampled_from(["a", "d", "s0"]))
+    def tap_well_and_confirm(self, request: Request, person: Person, key: str) -> None:
+        self.tap(request, person, key, 12, False)
+        self.caller_confirms(request)
+
+    @rule(request=requests, chat=st.sampled_from([ADA.chat_id, BOB.chat_id]))
+    def post_arrives(self, request: Request, chat: int) -> None:
+        self.messages += 1
+        self.happen(Posted(request.id, Copy(chat, self.messages), 0))
+
+    @rule(request=requests, chat=st.sampled_from([ADA.chat_id, BOB.chat_id]), how=st.booleans())
+    def post_goes_wrong(self, request: Request, chat: int, how: bool) -> None:
+        self.happen(PostUnsure(request.id, chat) if how else PostFailed(request.id, chat, "blocked"))
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE))
+    def prompt_arrives(self, request: Request, person: Person) -> None:
+        self.messages += 1
+        self.happen(PromptPosted(request.id, Copy(person.chat_id, self.messages), person.user_id))
+
+    @rule(person=PERSONS, back=st.integers(0, 4), text=st.sampled_from(["", "no", "because"]))
+    def reply(self, person: Person, back: int, text: str) -> None:
+        self.happen(Replied(person.user_id, person.chat_id, 99, self.messages - back, text))
+
+    @rule(request=requests, chat=st.sampled_from([ADA.chat_id, BOB.chat_id]))
+    def whole_arrives(self, request: Request, chat: int) -> None:
+        self.shown_whole.add((request.id, chat))
+        self.happen(WholePosted(request.id, chat))
+
+    @rule(request=requests)
+    def caller_confirms(self, request: Request) -> None:
+        if request.id in self.sent:
+            self.confirmed.add(request.id)
+            self.happen(CallerConfirmed(request.id))
+
+    @rule(request=requests, why=st.sampled_from(Left), alive=st.booleans(), probed=st.booleans())
+    def caller_leaves(self, request: Request, why: Left, alive: bool, probed: bool) -> None:
+        if request.id not in self.waiting and request.id not in self.sent:
+            return
+        self.waiting.discard(request.id)
+        self.happen(CallerGone(request.id, why))
+        if probed:
+            self.happen(AgentProbed(request.id, alive))
+
+    @rule(request=requests, duration_s=st.sampled_from([None, 0.1, 5.0, 700.0]), failed=st.booleans())
+    def tool_ends(self, request: Request, duration_s: float | None, failed: bool) -> None:
+        self.happen(ToolEnded(request.call, failed, duration_s))
+
+    @rule(session=st.sampled_from(["s1", "s2"]), agent_id=st.sampled_from(["", "a1"]), move=st.sampled_from(Move))
+    def session_moves(self, session: str, agent_id: str, move: Move) -> None:
+        self.happen(SessionMoved(session, agent_id, move))
+
+    @rule(session=st.sampled_from(["s1", "s2"]))
+    def session_ends(self, session: str) -> None:
+        self.happen(SessionEnded(session, "exit"))
+
+    @rule(away_s=st.sampled_from([1.0, 200.0]))
+    def poll_resumes(self, away_s: float) -> None:
+        self.happen(PollResumed(away_s))
+
+    @rule(seconds=st.sampled_from([0.0, 0.1, 2.0, 31.0, 300.0]))
+    def time_passes(self, seconds: float) -> None:
+        self.now_s += seconds
+        self.happen(Ticked())
+
+    @rule()
+    def disk_fills_up(self) -> None:
+        self.fail_next_gate = True
+
+    @precondition(lambda self: not self.stopped)
+    @rule(gone=consumes(requests))
+    def stop_and_start(self, gone: Request) -> None:
+        self.happen(Stopped())
+        assert not self.waiting, "every caller has been let go"
+        self.restart()
+
+    @rule()
+    def crash(self) -> None:
+        self.restart()
+
+    # How it is carried out
+
+    def happen(self, event: Event) -> list[Effect]:
+        effects = self.desk.handle(event, at(self.now_s))
+        self.carry_out(effects, event)
+        return effects
+
+    def carry_out(self, effects: list[Effect], event: Event) -> None:
+        self.check_order(effects)
+        for effect in effects:
+            match effect:
+                case Record(entry=entry, gate=gate):
+                    if gate and self.fail_next_gate:
+                        self.fail_next_gate = False
+                        follow = self.desk.handle(RecordFailed(effect.request_id, "disk full"), at(self.now_s))
+                        self.carry_out(follow, event)
+                        return
+                    if effect.request_id in self.ledger.rows or isinstance(entry, AskedEntry):
+                        self.ledger.write(entry)
+                case Reply():
+                    self.check_reply(effect, event)
+                case Post(card=card):
+                    assert card.request.id in self.ledger.rows or card.outcome is Outcome.NOT_RECORDED
+                case Edit(card=card):
+                    self.check_card(card)
+                case AskReason():
+                    assert isinstance(event, Tapped)
+
+    def restart(self) -> None:
+        self.desk = Desk(PEOPLE, hold_s=590)
+        self.waiting.clear()
+        # What was never recorded is unknown after a restart, and what nobody was told may not come back.
+        self.final = {key: value for key, value in self.final.items() if key in self.ledger.rows}
+        self.carry_out(self.desk.restore(self.ledger.rows.values(), at(self.now_s)), Ticked())
+
+    def check_order(self, effects: list[Effect]) -> None:
+        """Rule 4: for each request, record before reply before answer before edit."""
+        rank = {Record: 0, Reply: 1, AnswerTap: 2, Edit: 3}
+        last: dict[str, int] = {}
+        for effect in effects:
+            if isinstance(effect, Reply | Edit):
+                request_id = effect.request.id if isinstance(effect, Reply) else effect.card.request.id
+                assert last.get(request_id, 0) <= rank[type(effect)]
+                last[request_id] = rank[type(effect)]
+            elif isinstance(effect, Record) and isinstance(effect.entry, AnsweredEntry):
+                assert effect.request_id not in last, "recorded first"
+
+    def check_reply(self, reply: Reply, event: Event) -> None:
+        request_id = reply.request.id
+        decision = reply.decision
+        if decision.verdict is Verdict.NONE:
+            self.waiting.discard(request_id)
+            return
+        row = self.ledger.rows[request_id]
+        assert row.answer is not None and row.answer.decision == decision, "recorded before it is sent"
+        assert row.outcome is None, "and never after the end"
+        assert request_id in self.waiting, "and to a caller who waits"
+        assert row.answer.user_id in {person.user_id for person in PEOPLE}
+        assert isinstance(event, Tapped | Replied | PromptPosted | Asked)
+        if decision.verdict is Verdict.ALLOW:
+            assert isinstance(event, Tapped | Asked)
+            assert any(choice.decision == decision for choice in reply.request.choices)
+            if isinstance(event, Tapped) and not row.fits and not row.seen:
+                assert event.tap.copy is not None
+                assert (request_id, event.tap.copy.chat_id) in self.shown_whole, "seen before it is allowed"
+        assert self.sent.setdefault(request_id, decision) == decision, "one decision for ever"
+        self.waiting.discard(request_id)
+
+    def check_card(self, card: Card) -> None:
+        if card.phase is not Phase.OPEN:
+            assert card.choices == ()
+        if card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
+            assert card.request.id in self.confirmed, "a card never says so before the caller did"
+
+    @invariant()
+    def endings_are_final(self) -> None:
+        for request_id in list(self.ledger.rows):
+            card = self.desk.card(request_id)
+            if card is not None and card.phase is Phase.SETTLED:
+                known = (card.outcome, card.answer)
+                assert self.final.setdefault(request_id, known) == known
+
+    @invariant()
+    def nothing_due_is_left(self) -> None:
+        due = self.desk.next_deadline()
+        assert due is None or due > at(self.now_s).mono - 1e-6 or self.stopped
+
+    @invariant()
+    def every_caller_who_waits_has_an_open_request(self) -> None:
+        for request_id in self.waiting:
+            card = self.desk.card(request_id)
+            assert card is not None and card.phase is not Phase.SETTLED, "or it would wait for ever"
+
+
+TestDeskMachine = DeskMachine.TestCase
+TestDeskMachine.settings = settings(
+    max_examples=300,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def test_replaying_any_event_twice_is_noticed_by_nobody() -> None:
+    """A repeated update after everything is over gives an answer to the tap and nothing else."""
+    desk = Desk(PEOPLE, hold_s=590)
+    request = make_request()
+    events: list[Event] = [
+        Asked(request),
+        Posted(request.id, Copy(ADA.chat_id, 10), 0),
+        tap_on(request),
+        CallerConfirmed(request.id),
+        Edited(request.id, Copy(ADA.chat_id, 10), 2),
+    ]
+    for event in events:
+        desk.handle(event, at(1))
+    before = desk.card(request.id)
+    for event in (events[2], events[3]):
+        desk.handle(event, at(2))
+        assert desk.card(request.id) == before
