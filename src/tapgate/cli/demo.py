@@ -131,9 +131,8 @@ class Stage:
         return process
 
     def messages(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = httpx.get(f"{self.url}/control/chats/{USER_ID}/messages", trust_env=False).json()[
-            "messages"
-        ]
+        answer = httpx.get(f"{self.url}/control/chats/{USER_ID}/messages", trust_env=False).json()
+        found: list[dict[str, Any]] = answer["messages"]
         return [message for message in found if not message.get("deleted")]
 
     def post(self, path: str, body: dict[str, Any]) -> None:

@@ -38,6 +38,7 @@ from tapgate.core.effects import (
     SettledEntry,
     ShownEntry,
     ShowWhole,
+    Sound,
     Sweep,
 )
 from tapgate.core.events import (
@@ -57,6 +58,7 @@ from tapgate.core.events import (
     Replied,
     SessionEnded,
     SessionMoved,
+    Sounded,
     Stopped,
     Tapped,
     Ticked,
@@ -152,6 +154,8 @@ class Desk:
                 effects += self._on_posted(event)
             case PostUnsure():
                 self._suspect(event.chat_id)
+            case Sounded():
+                effects += self._sweep(event.copy)
             case PostFailed():
                 effects += self._on_post_failed(event, now)
             case Edited():
@@ -185,6 +189,7 @@ class Desk:
                 behind = tuple(copy for copy, shown in found.copies.items() if shown < found.version)
                 if behind:
                     effects.append(Edit(found.card(), behind))
+                effects += [sound for sound in self._sound(found) if sound not in effects]
         self._forget()
         return effects
 
@@ -417,26 +422,27 @@ class Desk:
 
     def _on_posted(self, event: Posted) -> list[Effect]:
         effects: list[Effect] = []
-        chat_id = event.copy.chat_id
         found = self._cases.get(event.request_id)
         if found is not None:
-            found.pending.discard(chat_id)
+            found.pending.discard(event.copy.chat_id)
             found.copies[event.copy] = max(event.version, found.copies.get(event.copy, 0))
             effects.append(Record(found.request.id, CopyEntry(found.request.id, event.copy, event.version)))
             effects += self._mend(found, event.copy)
-        after = self._suspects.pop(chat_id, None)
-        if after is not None and after + 1 < event.copy.message_id:
-            known = frozenset(
-                copy.message_id
-                for case in self._cases.values()
-                for copy in (*case.copies, *case.prompts)
-                if copy.chat_id == chat_id
-            )
-            effects.append(
-                Sweep(chat_id, max(after, event.copy.message_id - MOST_COPIES), event.copy.message_id, known)
-            )
-        self._note(event.copy)
-        return effects
+        return effects + self._sweep(event.copy)
+
+    def _sweep(self, newest: Copy) -> list[Effect]:
+        """A card that arrived without our being told stands between the newest message we knew and this one."""
+        after = self._suspects.pop(newest.chat_id, None)
+        self._note(newest)
+        if after is None or after + 1 >= newest.message_id:
+            return []
+        known = frozenset(
+            copy.message_id
+            for case in self._cases.values()
+            for copy in (*case.copies, *case.prompts)
+            if copy.chat_id == newest.chat_id
+        )
+        return [Sweep(newest.chat_id, max(after, newest.message_id - MOST_COPIES), newest.message_id, known)]
 
     def _on_post_failed(self, event: PostFailed, now: Instant) -> list[Effect]:
         found = self._cases.get(event.request_id)
@@ -540,7 +546,11 @@ class Desk:
         found.prompts.clear()
         # With no copy as well: a card that is still on its way out is taken back.
         effects.append(Edit(found.card(), tuple(found.copies)))
-        return effects
+        return effects + self._sound(found)
+
+    def _sound(self, found: Case) -> list[Effect]:
+        """The request is over, but a copy of its card may stand where we do not know of it."""
+        return [Sound(chat_id) for chat_id in sorted(found.pending) if chat_id in self._suspects]
 
     # Small things
 

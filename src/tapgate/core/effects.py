@@ -155,6 +155,13 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
+class Sound:
+    """Find out how far a chat's message numbers have come, so that a card nobody told us of can be swept up."""
+
+    chat_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class Probe:
     """Look, a moment from now, whether the agent's process still lives."""
 
@@ -163,4 +170,4 @@ class Probe:
     after_s: float
 
 
-Effect = Record | Reply | AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep | Probe
+Effect = Record | Reply | AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep | Sound | Probe

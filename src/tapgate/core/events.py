@@ -49,6 +49,13 @@ class PostFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Sounded:
+    """The newest message in a chat has this number."""
+
+    copy: Copy
+
+
+@dataclass(frozen=True, slots=True)
 class Edited:
     """A copy now shows this version of its card."""
 
@@ -171,6 +178,7 @@ Event = (
     | Posted
     | PostUnsure
     | PostFailed
+    | Sounded
     | Edited
     | PromptPosted
     | WholePosted

@@ -20,6 +20,7 @@ from tapgate.daemon.history import render_history
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.sockets import identity_of, inherited_socket, open_socket, remove_socket
+from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Instant
 from tapgate.paths import make_private_dir
@@ -45,11 +46,10 @@ class Daemon:
 
     async def run(self, ready: Callable[[str], None]) -> None:
         config = self._config
-        make_private_dir(config.state_dir)
         make_private_dir(config.socket_path.parent)
         async with AsyncExitStack() as stack:
-            for path in (config.state_dir / "daemon.lock", config.socket_path.with_suffix(".lock")):
-                stack.callback(Lock(path).release)
+            stack.callback(Lock(config.socket_path.with_suffix(".lock")).release)
+            self._lock_state(stack)
             sock = inherited_socket()
             if sock is None:
                 sock = open_socket(config.socket_path)
@@ -80,6 +80,22 @@ class Daemon:
             )
             self._engine.connect(self._front)
             await self._serve(Listener(sock, self._engine, report=self._report), ready)
+
+    def _lock_state(self, stack: AsyncExitStack) -> None:
+        """Two daemons must not share a journal. A disk that takes no lock takes no journal either: that is told, and
+        each question then ends without an opinion."""
+        state_dir = self._config.state_dir
+        try:
+            make_private_dir(state_dir)
+            stack.callback(Lock(state_dir / "daemon.lock").release)
+        except OSError as error:
+            self._report(
+                f"cannot write to {state_dir} ({error.strerror}); nothing can be recorded, so nothing can be allowed"
+            )
+        except SocketError as error:
+            if state_dir.exists():
+                raise
+            self._report(f"{error}; nothing can be recorded, so nothing can be allowed")
 
     async def _serve(self, listener: Listener, ready: Callable[[str], None]) -> None:
         async with anyio.create_task_group() as group:

@@ -24,11 +24,12 @@ from tapgate.core.effects import (
     Retract,
     Say,
     ShowWhole,
+    Sound,
     Sweep,
 )
 from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
 from tapgate.core.memory import Remembered
-from tapgate.errors import JournalError
+from tapgate.errors import FrameError, JournalError
 from tapgate.model import Instant, Request, Verdict
 from tapgate.wire import Kind, encode_frame
 
@@ -51,6 +52,7 @@ class Phones(Protocol):
     def retract(self, effect: Retract) -> None: ...
     def say(self, effect: Say) -> None: ...
     def sweep(self, effect: Sweep) -> None: ...
+    def sound(self, effect: Sound) -> None: ...
 
 
 class Line(Protocol):
@@ -97,13 +99,20 @@ class Engine:
             await self._carry_out(self.desk.restore(remembered, now), now, None)
 
     async def ask(self, request: Request, line: Line) -> None:
-        """A caller with a question. Its line is in place before the desk hears of it: the answer may come at once."""
+        """A caller with a question. Its line is in place before the desk hears of it: the answer may come at once.
+
+        Raises FrameError where the id belongs to another question.
+        """
         assert self._phones is not None
-        if self.desk.is_taken(request):
-            line.send_last(encode_frame(Kind.ERROR, b"this request id belongs to another question"))
-            return
-        self._lines[request.id] = line
-        await self.handle(Asked(request, fits=self._phones.fits(request)))
+        asked = Asked(request, fits=self._phones.fits(request))
+        with anyio.CancelScope(shield=True):
+            async with self._lock:
+                if self.desk.is_taken(request):
+                    raise FrameError("this request id belongs to another question")
+                self._lines[request.id] = line
+                now = self._clock()
+                await self._carry_out(self.desk.handle(asked, now), now, None)
+        self._changed.set()
 
     def hang_up(self, request_id: str, line: Line) -> bool:
         """The line is dead. False: the caller has another one by now, or was answered without an opinion."""
@@ -136,7 +145,10 @@ class Engine:
                     if self._group is not None:
                         self._group.start_soon(self._probe, effect)
                 case _:
-                    self._show(effect)
+                    try:
+                        self._show(effect)
+                    except Exception as error:  # a phone's fault must not keep others from what is due to them
+                        self._report(f"the phones could not be told ({type(error).__name__}: {error})")
 
     async def _record(self, records: Sequence[Record], now: Instant, offset: int | None) -> dict[int, str]:
         """Write all in one transaction, or, where that fails, each by itself. Gives what failed, with the reason."""
@@ -178,7 +190,7 @@ class Engine:
             sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
             line.send_last(encode_frame(Kind.PASS, sentence.encode("utf-8", "replace")))
 
-    def _show(self, effect: AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep) -> None:
+    def _show(self, effect: AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep | Sound) -> None:
         assert self._phones is not None
         match effect:
             case AnswerTap():
@@ -197,6 +209,8 @@ class Engine:
                 self._phones.say(effect)
             case Sweep():
                 self._phones.sweep(effect)
+            case Sound():
+                self._phones.sound(effect)
 
     async def _probe(self, effect: Probe) -> None:
         await anyio.sleep(effect.after_s)
@@ -211,6 +225,6 @@ def _is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    except OSError:
+    except (OSError, OverflowError):
         return True
     return True

@@ -6,7 +6,8 @@ import math
 import os
 import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
@@ -23,14 +24,17 @@ from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_f
 STALL_S = 10.0  # a whole frame must be here by then
 MOST_CALLERS = 500
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
+ACCEPT_AGAIN_S = 0.1  # after the system had no file descriptor left for one more caller
 _ID = re.compile(r"[0-9a-f]{32}")
+_PID = re.compile(r"[0-9]{1,9}")
 
 
 class Connection:
     """One caller. Frames in, one frame out."""
 
-    def __init__(self, stream: SocketStream) -> None:
+    def __init__(self, stream: SocketStream, *, stall_s: float) -> None:
         self._stream = stream
+        self._stall_s = stall_s
         self._rest = b""
         self._out: bytes | None = None
         self._out_ready = anyio.Event()
@@ -40,12 +44,14 @@ class Connection:
             self._out = frame
             self._out_ready.set()
 
-    async def write_last(self) -> None:
-        """Wait for the frame and send it. A caller that does not read it is no reason to wait."""
+    async def write_last(self) -> bool:
+        """Wait for the frame and send it, once. False: the caller is there and does not read it."""
         await self._out_ready.wait()
-        assert self._out is not None
-        with anyio.move_on_after(STALL_S):
-            await self._stream.send(self._out)
+        frame, self._out = self._out or b"", b""
+        # A caller that is gone is noticed where its frames are read, together with its last word.
+        with anyio.move_on_after(self._stall_s) as patience, suppress(anyio.BrokenResourceError):
+            await self._stream.send(frame)
+        return not patience.cancelled_caught
 
     async def header(self) -> Header | None:
         """The next frame's header; None where the caller hung up between frames."""
@@ -75,10 +81,20 @@ class Connection:
 
 
 class Listener:
-    def __init__(self, sock: socket.socket, engine: Engine, *, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        sock: socket.socket,
+        engine: Engine,
+        *,
+        report: Callable[[str], None],
+        stall_s: float = STALL_S,
+        most_callers: int = MOST_CALLERS,
+    ) -> None:
         self._sock = sock
         self._engine = engine
         self._report = report
+        self._stall_s = stall_s
+        self._most_callers = most_callers
         self._callers = 0
         self._accepting = anyio.CancelScope()
 
@@ -88,22 +104,39 @@ class Listener:
             with self._accepting:
                 async with await SocketListener.from_socket(self._sock) as listener:
                     task_status.started()
-                    await listener.serve(self._serve, callers)
+                    while True:
+                        callers.start_soon(self._serve, await self._accept(listener))
 
     def stop(self) -> None:
         """Accept nobody new. Who is here is served on."""
         self._accepting.cancel()
+
+    async def _accept(self, listener: SocketListener) -> SocketStream:
+        """The next caller. Where there is no file descriptor left for it, it waits until one is free again."""
+        told = False
+        while True:
+            try:
+                return await listener.accept()
+            except anyio.BrokenResourceError as error:
+                if not told:
+                    self._report(f"no more callers can be taken for now ({error.__cause__})")
+                    told = True
+                await anyio.sleep(ACCEPT_AGAIN_S)
 
     async def _serve(self, stream: SocketStream) -> None:
         """One caller, whatever it does, must not be noticed by the others."""
         self._callers += 1
         try:
             async with stream:
-                await self._talk(Connection(stream), stream)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-            pass
-        except Exception as error:
-            self._report(f"a caller was dropped ({type(error).__name__}: {error})")
+                connection = Connection(stream, stall_s=self._stall_s)
+                try:
+                    await self._talk(connection, stream)
+                except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                    pass
+                except Exception as error:
+                    self._report(f"a caller was dropped ({type(error).__name__}: {error})")
+                    # Without a word it would take this for a restart, and come back with the same.
+                    await self._refuse(connection, "something went wrong in the daemon; its log says what")
         finally:
             self._callers -= 1
 
@@ -112,16 +145,16 @@ class Listener:
             uid = peer_uid(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
             if uid != os.getuid():
                 raise FrameError("this daemon belongs to another user")
-            if self._callers > MOST_CALLERS:
-                raise FrameError(f"more than {MOST_CALLERS} callers are waiting")
-            with anyio.fail_after(STALL_S):
+            if self._callers > self._most_callers:
+                raise FrameError(f"more than {self._most_callers} callers are waiting")
+            with anyio.fail_after(self._stall_s):
                 header = await connection.header()
                 if header is None:
                     return
                 body = await connection.body(header.size_bytes)
             await self._take(connection, header, body)
         except TimeoutError:
-            await self._refuse(connection, f"no whole frame came within {STALL_S:g} s")
+            await self._refuse(connection, f"no whole frame came within {self._stall_s:g} s")
         except TapgateError as error:
             await self._refuse(connection, str(error))
 
@@ -151,16 +184,20 @@ class Listener:
         await connection.write_last()
 
     async def _wait(self, connection: Connection, request: Request) -> None:
-        await self._engine.ask(request, connection)
         left = Left.LOST
         try:
+            await self._engine.ask(request, connection)
             async with anyio.create_task_group() as group:
-                group.start_soon(connection.write_last)
+                group.start_soon(self._answer, connection, group.cancel_scope)
                 left = await self._listen(connection, request)
                 group.cancel_scope.cancel()
         finally:
             if self._engine.hang_up(request.id, connection):
                 await self._engine.handle(CallerGone(request.id, left))
+
+    async def _answer(self, connection: Connection, talk: anyio.CancelScope) -> None:
+        if not await connection.write_last():
+            talk.cancel()
 
     async def _listen(self, connection: Connection, request: Request) -> Left:
         """What a waiting caller still says: that it took the answer, or that it goes."""
@@ -192,19 +229,25 @@ def _caller(header: Header) -> tuple[str, Caller]:
     fields = header.fields
     try:
         deadline_s = float(fields.get("deadline_s", ""))
-        pid, parent_pid = int(fields.get("pid", "0")), int(fields.get("parent", "0"))
     except ValueError:
-        raise FrameError("the frame's deadline_s, pid or parent is not a number") from None
+        deadline_s = math.nan
     if not math.isfinite(deadline_s):
         raise FrameError("the frame's deadline_s is not a number")
     return _request_id(header), Caller(
         agent=fields.get("agent", ""),
         deadline_s=deadline_s,
-        pid=pid,
-        parent_pid=parent_pid,
+        pid=_pid(fields, "pid"),
+        parent_pid=_pid(fields, "parent"),
         attended=fields.get("attended") == "1",
         project=fields.get("project", ""),
     )
+
+
+def _pid(fields: Mapping[str, str], name: str) -> int:
+    text = fields.get(name, "0")
+    if not _PID.fullmatch(text):
+        raise FrameError(f"the frame's {name} is not a process id")
+    return int(text)
 
 
 def _left(header: Header) -> Left:

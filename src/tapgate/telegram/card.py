@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tapgate.core import words
-from tapgate.model import Card, Outcome, Phase, Ran, Request
-from tapgate.telegram.content import Content, content_of, summary_of
+from tapgate.model import Act, Card, Choice, Outcome, Phase, Ran, Request
+from tapgate.telegram.content import Content, content_of, describe, summary_of
 from tapgate.telegram.keyboard import is_cut
-from tapgate.telegram.text import Clipper, escape, units, visible
+from tapgate.telegram.text import Clipper, escape
 
-_QUESTION_UNITS = 3000  # with the buttons' words and the last lines, a card stays under Telegram's 4096
+_QUESTION_UNITS = 2700  # with the first line, the buttons' words and the last lines: under Telegram's 4096
 _BODY_UNITS = 2400
 _LINE_UNITS = 160
 _NOTE_UNITS = 300
@@ -40,11 +40,7 @@ def fits(request: Request) -> bool:
     """Whether a card can show all of the request."""
     clipper = Clipper(_QUESTION_UNITS)
     _question(request, clipper)
-    long = [choice for choice in request.choices if is_cut(choice)]
-    spelled_out = len(long) <= _MOST_LISTED and all(
-        units(visible(choice.label, one_line=True)) <= _LISTED_UNITS for choice in long
-    )
-    return clipper.left_out == 0 and spelled_out
+    return clipper.left_out == 0 and _are_spelled_out(request.choices)
 
 
 def render_card(card: Card, clock: Clock) -> str:
@@ -78,7 +74,7 @@ def _question(request: Request, clipper: Clipper) -> list[str]:
         bottom.append(f"In <code>{clipper.take(request.cwd, _NOTE_UNITS, one_line=True)}</code>")
     if request.note:
         bottom.append(escape(request.note))
-    middle = _body(content, clipper) if content.body.strip() else []
+    middle = _body(content, clipper) if content.body.strip(" \n\t") else []
     if clipper.left_out:
         middle.append(f"✂️ <b>{clipper.left_out:,} characters are not shown.</b> “Show all of it” sends them.")
     return [*top, *middle, *bottom]
@@ -127,11 +123,9 @@ def _what(request: Request, clipper: Clipper) -> str:
     line = f"<b>{clipper.take(_tool(request), _LINE_UNITS, one_line=True)}</b>"
     if request.event == "PreToolUse":
         line += " (before every call)"
-    description = request.input.get("description")
-    if isinstance(description, str) and description:
+    description = describe(request)
+    if description:
         line += f" — {clipper.take(description, _NOTE_UNITS, one_line=True)}"
-    elif description:
-        line += f" — {clipper.take(repr(description), _NOTE_UNITS, one_line=True)}"
     return line
 
 
@@ -146,7 +140,19 @@ def _tool(request: Request) -> str:
 def _buttons_spelled_out(card: Card) -> list[str]:
     """A button shows the beginning of a long text only; its exact words stand here."""
     long = [choice for choice in card.choices if is_cut(choice)]
-    return [f"<i>▸ {_line(choice.label, _LISTED_UNITS)}</i>" for choice in long[:_MOST_LISTED]]
+    lines = [f"<i>▸ {_line(choice.label, _LISTED_UNITS)}</i>" for choice in long[:_MOST_LISTED]]
+    if any(choice.act is Act.SHOW_WHOLE for choice in card.choices) and not _are_spelled_out(card.request.choices):
+        lines.append("✂️ <b>Some buttons say more than fits here.</b> “Show all of it” sends their words.")
+    return lines
+
+
+def _are_spelled_out(choices: Sequence[Choice]) -> bool:
+    """Whether the exact words of every choice would stand on its button or above."""
+    long = [choice for choice in choices if is_cut(choice)]
+    clipper = Clipper(_MOST_LISTED * _LISTED_UNITS)
+    for choice in long:
+        clipper.take(choice.label, _LISTED_UNITS, one_line=True)
+    return len(long) <= _MOST_LISTED and clipper.left_out == 0
 
 
 def _line(text: str, most: int = _LINE_UNITS) -> str:

@@ -56,35 +56,35 @@ def content_of(request: Request) -> Content:
                 head=path,
                 asides=(
                     f"{len(fields['content'].encode('utf-8', 'replace'))} bytes",
-                    *_others(fields, "file_path", "content"),
+                    *_others(fields, "description", "file_path", "content"),
                 ),
                 suffix=suffix if suffix.isascii() and len(suffix) in range(2, 8) and suffix[1:].isalnum() else ".txt",
             )
         case "Edit" if _are_texts(fields, "file_path", "old_string", "new_string"):
-            every = ("every occurrence",) if fields.get("replace_all") is True else ()
-            known = ("file_path", "old_string", "new_string", "replace_all")
-            return Content(_diff(fields), "diff", fields["file_path"], (*every, *_others(fields, *known)), ".diff")
+            asides = (*_every(fields), *_others(fields, "description", *_EDIT, *_flags(fields, "replace_all")))
+            return Content(_diff(fields), "diff", fields["file_path"], asides, ".diff")
         case "MultiEdit" if _are_edits(fields.get("edits")) and isinstance(fields.get("file_path"), str):
-            parts = [f"@@ {edit.get('file_path', fields['file_path'])} @@\n{_diff(edit)}" for edit in fields["edits"]]
-            return Content(
-                "\n".join(parts), "diff", fields["file_path"], _others(fields, "file_path", "edits"), ".diff"
-            )
+            parts = "\n".join(_one_of_many(edit, fields["file_path"]) for edit in fields["edits"])
+            asides = _others(fields, "description", "file_path", "edits")
+            return Content(parts, "diff", fields["file_path"], asides, ".diff")
         case "apply_patch" if isinstance(fields.get("command"), str):
-            return Content(fields["command"], "diff", asides=_others(fields, "command"), suffix=".diff")
+            return Content(fields["command"], "diff", asides=_others(fields, "description", "command"), suffix=".diff")
         case "ExitPlanMode" if isinstance(fields.get("plan"), str):
-            return Content(fields["plan"], "markdown", suffix=".md", prose=True)
+            asides = _others(fields, "description", "plan")
+            return Content(fields["plan"], "markdown", asides=asides, suffix=".md", prose=True)
         case "AskUserQuestion" if isinstance(fields.get("questions"), list):
-            return Content(_questions(fields["questions"]), suffix=".md", prose=True)
+            asides = _others(fields, "description", "questions")
+            return Content(_questions(fields["questions"]), asides=asides, suffix=".md", prose=True)
         case "Read" if isinstance(fields.get("file_path"), str):
-            return Content("", head=fields["file_path"], asides=_others(fields, "file_path"))
+            return Content("", head=fields["file_path"], asides=_others(fields, "description", "file_path"))
         case "WebFetch" if isinstance(fields.get("url"), str):
-            return Content(fields["url"], asides=_others(fields, "url"))
+            return Content(fields["url"], asides=_others(fields, "description", "url"))
         case "WebSearch" if isinstance(fields.get("query"), str):
-            return Content(fields["query"], asides=_others(fields, "query"))
+            return Content(fields["query"], asides=_others(fields, "description", "query"))
         case "Task" | "Agent" if isinstance(fields.get("prompt"), str):
-            return Content(fields["prompt"], asides=_others(fields, "prompt"), suffix=".md", prose=True)
+            return Content(fields["prompt"], asides=_others(fields, "description", "prompt"), suffix=".md", prose=True)
         case _:
-            return Content(_aligned(fields), suffix=".txt")
+            return Content(_aligned(fields))
 
 
 def summary_of(request: Request, most: int = 120) -> str:
@@ -101,30 +101,41 @@ def whole_of(request: Request) -> tuple[str, bytes]:
     lines = [content.head] if content.head else []
     lines += [aside for aside in content.asides if aside]
     text = "\n".join([*lines, "", content.body] if lines else [content.body])
-    if request.input.get("description"):
-        text = f"{text}\n\ndescription: {request.input['description']}"
-    text += "".join(f"\n\n{name}: {value}" for name, value in _reasons(request) if value)
+    text += "".join(f"\n\n{name}: {value}" for name, value in _circumstances(request) if value)
     text += "".join(f"\n\nbutton: {choice.label}" for choice in request.choices if choice.saved)
     name = "".join(character for character in request.call.tool if character.isalnum())[:30] or "request"
     return f"{name}-{request.id[:8]}{content.suffix}", text.encode("utf-8", "backslashreplace")
 
 
-def _reasons(request: Request) -> tuple[tuple[str, str], ...]:
+def _circumstances(request: Request) -> tuple[tuple[str, str], ...]:
     return (
+        ("description", describe(request)),
         ("why it asks", request.decision_reason),
         ("blocked path", request.blocked_path),
         ("directory", request.cwd),
+        ("tool", request.call.tool or "without a name"),  # a file must not be empty
     )
 
 
+def describe(request: Request) -> str:
+    """What the agent says about the call. It stands beside the tool's name, so no form shows it again."""
+    description = request.input.get("description")
+    return "" if description is None else _plain(description)
+
+
 def _bash(fields: Mapping[str, Any]) -> Content:
+    known = ["command", "description", *_flags(fields, "run_in_background")]
     asides = []
     if fields.get("run_in_background") is True:
         asides.append("runs in the background")
-    if isinstance(fields.get("timeout"), int | float):
-        asides.append(f"stops after {fields['timeout'] / 1000:g} s")
-    known = ("command", "description", "run_in_background", "timeout")
+    timeout = fields.get("timeout")
+    if isinstance(timeout, int | float) and not isinstance(timeout, bool) and 0 < timeout < 1e12:
+        known.append("timeout")
+        asides.append(f"stops after {timeout / 1000:g} s")
     return Content(fields["command"], "bash", asides=(*asides, *_others(fields, *known)), suffix=".sh")
+
+
+_EDIT = ("file_path", "old_string", "new_string")
 
 
 def _diff(edit: Mapping[str, Any]) -> str:
@@ -133,38 +144,59 @@ def _diff(edit: Mapping[str, Any]) -> str:
     return "\n".join([*removed, *added])
 
 
+def _one_of_many(edit: Mapping[str, Any], file_path: str) -> str:
+    facts = [_plain(edit.get("file_path", file_path)), *_every(edit)]
+    facts += _others(edit, *_EDIT, *_flags(edit, "replace_all"))
+    return "\n".join([*(f"@@ {fact} @@" for fact in facts), _diff(edit)])
+
+
+def _every(edit: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("every occurrence",) if edit.get("replace_all") is True else ()
+
+
 def _questions(questions: list[Any]) -> str:
     lines = []
     for question in questions:
         if not isinstance(question, dict):
             lines.append(f"• {_plain(question)}")
             continue
-        many = " (several may be chosen)" if question.get("multiSelect") else ""
-        lines.append(f"{question.get('question', '')}{many}")
+        known = ["question", *_flags(question, "multiSelect")]
+        header = question.get("header")
+        if isinstance(header, str):
+            known.append("header")
+        many = " (several may be chosen)" if question.get("multiSelect") is True else ""
+        lines.append(f"{f'{header}: ' if 'header' in known else ''}{_plain(question.get('question', ''))}{many}")
         options = question.get("options")
-        for option in options if isinstance(options, list) else []:
-            if isinstance(option, dict):
-                about = f" — {option['description']}" if option.get("description") else ""
-                lines.append(f"  • {option.get('label', '')}{about}")
-            else:
-                lines.append(f"  • {_plain(option)}")
+        if isinstance(options, list):
+            known.append("options")
+            lines += [line for option in options for line in _option(option)]
+        lines += [f"  {other}" for other in _others(question, *known)]
     return "\n".join(lines)
 
 
+def _option(option: object) -> list[str]:
+    if not isinstance(option, dict):
+        return [f"  • {_plain(option)}"]
+    about = f" — {_plain(option['description'])}" if option.get("description") not in (None, "") else ""
+    others = _others(option, "label", "description")
+    return [f"  • {_plain(option.get('label', ''))}{about}", *(f"    {other}" for other in others)]
+
+
 def _aligned(fields: Mapping[str, Any]) -> str:
-    if not fields:
-        return ""
-    width = min(16, max(len(key) for key in fields))
-    return "\n".join(
-        f"{key + ':':<{width + 1}} {_plain(value)}" for key, value in fields.items() if key != "description"
-    )
+    """A field a line. Further lines of a value are set in, so that they cannot pass for another field."""
+    shown = {key: value for key, value in fields.items() if key != "description"}
+    width = min(16, max(map(len, shown), default=0))
+    return "\n".join(f"{key + ':':<{width + 1}} {_plain(value)}".replace("\n", "\n  ") for key, value in shown.items())
 
 
 def _others(fields: Mapping[str, Any], *known: str) -> tuple[str, ...]:
     """Fields that the tool's form does not know are shown all the same: nothing is approved unseen."""
-    return tuple(
-        f"{key}: {_plain(value)}" for key, value in fields.items() if key not in known and key != "description"
-    )
+    return tuple(f"{key}: {_plain(value)}" for key, value in fields.items() if key not in known)
+
+
+def _flags(fields: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+    """Those that are true or false, as their form expects. Of any other type, they are shown like unknown fields."""
+    return tuple(name for name in names if isinstance(fields.get(name), bool))
 
 
 def _plain(value: object) -> str:

@@ -19,7 +19,7 @@ from telegram import (
 )
 from telegram.constants import ParseMode
 
-from tapgate.core.effects import AnswerTap, AskReason, Edit, Post, Retract, Say, ShowWhole, Sweep
+from tapgate.core.effects import AnswerTap, AskReason, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep
 from tapgate.core.events import (
     Edited,
     Event,
@@ -29,6 +29,7 @@ from tapgate.core.events import (
     PostUnsure,
     PromptPosted,
     Replied,
+    Sounded,
     Tapped,
     Ticked,
     WholePosted,
@@ -46,7 +47,7 @@ Emit = Callable[[Event, int | None], Awaitable[None]]
 Command = Callable[[str, int, int, int], Awaitable[None]]
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED = "message is not modified"
-_ORPHAN = "This card was sent twice. The other one counts."
+_ORPHAN = "This card does not count. If its question is still open, it stands on another one."
 
 
 class Front:
@@ -167,6 +168,22 @@ class Front:
             if message_id not in effect.known:
                 self.outbox.put(self._sweep_job(Copy(effect.chat_id, message_id)))
 
+    def sound(self, effect: Sound) -> None:
+        """A silent message, taken back at once: its number is all that is wanted."""
+
+        async def call() -> None:
+            message = await calling(
+                self._api.send_message(effect.chat_id, "tapgate is tidying up …", disable_notification=True)
+            )
+            copy = Copy(effect.chat_id, message.message_id)
+            self.retract(Retract(copy))
+            await self._emit(Sounded(copy), None)
+
+        async def failed(reason: str) -> None:
+            pass  # a chat that takes no message has no card in it either
+
+        self.outbox.put(Job(effect.chat_id, ("sound",), call, failed))
+
     async def drain(self, most_s: float) -> None:
         self.outbox.hurry()
         with anyio.move_on_after(most_s):
@@ -263,7 +280,7 @@ class Front:
 
         async def call() -> None:
             await calling(self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
-            self._report("a card that had been sent twice was withdrawn")
+            self._report("a card that Telegram had not told of was withdrawn")
             await calling(self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id))
 
         async def failed(reason: str) -> None:

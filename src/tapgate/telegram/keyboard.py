@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.model import Act, Card, Choice
+from tapgate.model import Card, Choice
 from tapgate.telegram.callback import Button, encode_button
 from tapgate.telegram.text import clip, units, visible
 
@@ -20,24 +20,26 @@ class Key:
 
 def keyboard_of(card: Card) -> tuple[tuple[Key, ...], ...]:
     """Allow and Deny side by side; every other choice has long words and a row of its own, the refusals last."""
-    first = [choice for choice in card.choices if choice.key in ("a", "d")]
+    allow = [choice for choice in card.choices if choice.key == "a"]
+    deny = [choice for choice in card.choices if choice.key == "d"]
     last = [choice for choice in card.choices if choice.key in ("r", "x")]
-    middle = [choice for choice in card.choices if choice not in first and choice not in last]
-    if first and first[0].act is Act.DECIDE and len(first) == 1:
-        last = [*first, *last]  # nothing to allow here: Deny joins the other refusals
-        first = []
-    rows = [first, *([choice] for choice in middle), last]
+    middle = [choice for choice in card.choices if choice not in (*allow, *deny, *last)]
+    rows = [[*allow, *deny], *([choice] for choice in (*middle, *last))]
+    if not allow:  # a question, or content not shown yet: what leads on comes first
+        rows = [*([choice] for choice in middle), deny, *([choice] for choice in last)]
     return tuple(tuple(_key(card, choice) for choice in row) for row in rows if row)
 
 
 def is_cut(choice: Choice) -> bool:
     """Whether the button cannot hold the choice's words."""
-    return units(visible(choice.label, one_line=True)) > MOST_UNITS
+    return len(choice.label) > MOST_UNITS or units(visible(choice.label, one_line=True)) > MOST_UNITS
 
 
 def _key(card: Card, choice: Choice) -> Key:
-    text = visible(choice.label, one_line=True)
+    text = visible(choice.label[:MOST_UNITS], one_line=True)
     if is_cut(choice):
         text = clip(text, MOST_UNITS - 1) + "…"
+    elif not text.strip():
+        text = f"“{text}”"  # Telegram refuses a card with a blank button
     data = encode_button(Button(card.request.id, choice.key, choice.seal))
     return Key(text, data, choice.tone.value)

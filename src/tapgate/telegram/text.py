@@ -8,6 +8,10 @@ MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing
 _MOST_MARKS = 3  # combining marks in a row that still look like a letter
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+# Letters and marks that draw nothing: fillers, joiners, variation selectors, the empty Braille cell.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+_BLANK |= {chr(code) for code in (*range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0))}
+_EMOJI_STYLE = "\ufe0e\ufe0f"  # they belong behind a symbol, where they choose between text and emoji
 
 
 def units(text: str) -> int:
@@ -19,21 +23,23 @@ def visible(text: str, *, one_line: bool = False) -> str:
     """Spell out what a reader could not see: control and direction characters, surrogates, floods of marks."""
     shown: list[str] = []
     marks = 0
+    before = ""
     for character in text:
-        if character in "\n\t" and not one_line:
-            shown.append(character)
-            marks = 0
-            continue
         category = unicodedata.category(character)
         marks = marks + 1 if category in ("Mn", "Me") else 0
-        if one_line and character in "\n\t\r":
-            shown.append("⏎" if character == "\n" else " ")
-        elif category in _HIDDEN or marks > _MOST_MARKS:
+        if character in " \n\t":
+            shown.append({"\n": "⏎", "\t": " "}.get(character, " ") if one_line else character)
+        elif (
+            category in _HIDDEN
+            or category == "Zs"
+            or marks > _MOST_MARKS
+            or character in _BLANK
+            or (character in _EMOJI_STYLE and before != "So")
+        ):
             shown.append(f"⟨U+{ord(character):04X}⟩")
-        elif category == "Zs":
-            shown.append(" " if character == " " else f"⟨U+{ord(character):04X}⟩")
         else:
             shown.append(character)
+        before = category
     return "".join(shown)
 
 
@@ -65,14 +71,16 @@ class Clipper:
         room = max(0, min(most_units, self._room))
         head = clip(text, room)  # before the character by character work: the text may have 16 MiB
         shown = visible(head, one_line=one_line)
-        if len(head) == len(text) and units(shown) <= room:
-            self._room -= units(shown)
-            return escape(shown)
-        # Spelled-out characters need more room than they had: find how much of the original still fits.
-        used = len(head)
-        while used and units(shown) > room:
-            used = used * 9 // 10
+        mark = ""
+        used = len(text)
+        if len(head) < len(text) or units(shown) > room:
+            mark = "…" if room else ""
+            # Spelled-out characters need more room than they had: find how much of the original still fits.
+            used = len(clip(head, room - len(mark)))
             shown = visible(head[:used], one_line=one_line)
-        self._room -= units(shown)
+            while units(shown) > room - len(mark):
+                used = used * 9 // 10
+                shown = visible(head[:used], one_line=one_line)
+        self._room -= units(shown) + len(mark)
         self.left_out += len(text) - used
-        return escape(shown) + "…"
+        return escape(shown) + mark

@@ -1,0 +1,224 @@
+"""A fresh desk and what it is told about an earlier run: nothing lost, nothing doubled, nothing made up."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tapgate.core.case import ADOPT_S
+from tapgate.core.desk import Desk
+from tapgate.core.effects import Edit, Effect, Post, Reply, SettledEntry, Sound, Sweep
+from tapgate.core.events import Asked, CallerConfirmed, Event, PollResumed, Posted, Replied, Sounded, Ticked, ToolEnded
+from tapgate.core.memory import Remembered
+from tapgate.model import Copy, Outcome, Phase, Ran, Request, Verdict
+from tests.builders import ADA, BOB, at, make_request, tap_on, with_deadline
+from tests.core.ledger import Ledger
+from tests.core.test_desk import edits, entries, outcome, replies
+
+CARD = Copy(ADA.chat_id, 10)
+
+
+class Run:
+    """One run of a desk after another, over one ledger."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.desk = Desk((ADA,), hold_s=590)
+
+    def happen(self, event: Event, seconds: float) -> list[Effect]:
+        effects = self.desk.handle(event, at(seconds))
+        self._record(effects)
+        return effects
+
+    def restart(self, seconds: float) -> list[Effect]:
+        self.desk = Desk((ADA,), hold_s=590)
+        effects = self.desk.restore(self.ledger.rows.values(), at(seconds))
+        self._record(effects)
+        return effects
+
+    def _record(self, effects: list[Effect]) -> None:
+        for entry in entries(effects):
+            self.ledger.write(entry)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def run() -> Run:
+    return Run()
+
+
+def open_in(run: Run, *, posted: bool = True) -> Request:
+    request = make_request()
+    run.happen(Asked(request), 0)
+    if posted:
+        run.happen(Posted(request.id, CARD, 0), 0)
+    return request
+
+
+def test_a_caller_that_comes_back_is_adopted_without_a_second_card(run: Run) -> None:
+    request = open_in(run)
+    assert run.restart(5) == []
+    assert run.happen(Asked(with_deadline(request, 580)), 6) == []
+    assert replies(run.happen(tap_on(request), 7))[0].decision.verdict is Verdict.ALLOW
+
+
+def test_a_card_that_was_never_confirmed_is_posted_again_and_the_first_is_looked_for(run: Run) -> None:
+    request = open_in(run, posted=False)
+    run.restart(5)
+    effects = run.happen(Asked(with_deadline(request, 580)), 6)
+    assert [effect.chats for effect in effects if isinstance(effect, Post)] == [(ADA.chat_id,)]
+    effects = run.happen(Posted(request.id, Copy(ADA.chat_id, 12), 0), 7)
+    assert [(sweep.after, sweep.before) for sweep in effects if isinstance(sweep, Sweep)] == [(0, 12)]
+
+
+def test_a_card_that_was_never_confirmed_is_looked_for_even_if_its_caller_does_not_come_back(run: Run) -> None:
+    request = open_in(run, posted=False)
+    run.restart(5)
+    effects = run.happen(Ticked(), 5 + ADOPT_S)
+    assert outcome(run.desk, request) is Outcome.CALLER_LOST
+    assert Sound(ADA.chat_id) in effects
+    effects = run.happen(Sounded(Copy(ADA.chat_id, 3)), 40)
+    assert effects == [Sweep(ADA.chat_id, 0, 3, frozenset())]
+    assert run.restart(50) == [Sound(ADA.chat_id)], "settled, but where its card stands is still unknown"
+
+
+def test_decided_while_the_caller_was_away_is_answered_at_once(run: Run) -> None:
+    request = open_in(run)
+    run.restart(5)
+    effects = run.happen(tap_on(request), 6)
+    assert not replies(effects), "nobody is there to be answered yet"
+    assert replies(run.happen(Asked(with_deadline(request, 580)), 7))[0].decision.verdict is Verdict.ALLOW
+    run.happen(CallerConfirmed(request.id), 8)
+    assert outcome(run.desk, request) is Outcome.ALLOWED
+
+
+def test_an_answer_survives_a_restart_unchanged(run: Run) -> None:
+    request = open_in(run)
+    first = replies(run.happen(tap_on(request, "s0"), 1))[0].decision
+    run.restart(2)
+    assert replies(run.happen(Asked(with_deadline(request, 580)), 3))[0].decision == first
+
+
+def test_a_confirmation_that_comes_after_the_restart_counts(run: Run) -> None:
+    request = open_in(run)
+    run.happen(tap_on(request), 1)
+    run.restart(2)
+    run.happen(CallerConfirmed(request.id), 2.1)
+    assert outcome(run.desk, request) is Outcome.ALLOWED
+
+
+def test_an_answer_that_nobody_confirmed_is_not_called_allowed(run: Run) -> None:
+    request = open_in(run)
+    run.happen(tap_on(request), 1)
+    run.restart(2)
+    effects = run.happen(Ticked(), 2 + ADOPT_S)
+    assert outcome(run.desk, request) is Outcome.UNCONFIRMED
+    assert edits(effects)[0].card.choices == ()
+    run.happen(ToolEnded(request.call, failed=False, duration_s=1.0), 2 + ADOPT_S + 1)
+    card = run.desk.card(request.id)
+    assert card is not None and card.ran is Ran.OK, "and what becomes known later is added"
+
+
+def test_a_caller_that_does_not_come_back_is_closed_after_a_while(run: Run) -> None:
+    request = open_in(run)
+    run.restart(5)
+    assert run.desk.next_deadline() == at(5 + ADOPT_S).mono
+    assert run.happen(Ticked(), 5 + ADOPT_S - 1) == []
+    effects = run.happen(Ticked(), 5 + ADOPT_S)
+    assert outcome(run.desk, request) is Outcome.CALLER_LOST
+    assert edits(effects)[0].copies == (CARD,)
+    late = run.happen(Asked(with_deadline(request, 500)), 5 + ADOPT_S + 1)
+    assert [reply.decision.verdict for reply in replies(late)] == [Verdict.NONE]
+
+
+def test_a_deadline_that_passed_meanwhile_closes_it_at_once(run: Run) -> None:
+    request = open_in(run)
+    run.restart(1000)
+    run.happen(Ticked(), 1000)
+    assert outcome(run.desk, request) is Outcome.EXPIRED
+
+
+def test_a_wall_clock_that_jumped_gives_nobody_more_time(run: Run) -> None:
+    request = open_in(run)
+    run.desk = Desk((ADA,), hold_s=590)
+    run.desk.restore(run.ledger.rows.values(), replace(at(5), wall=at(5).wall - 86_400))
+    due = run.desk.next_deadline()
+    assert due is not None and due <= at(5).mono + 590
+    assert run.desk.card(request.id) is not None
+
+
+def test_what_was_settled_but_not_shown_is_shown_now(run: Run) -> None:
+    request = open_in(run)
+    run.happen(tap_on(request, "d"), 1)
+    run.happen(CallerConfirmed(request.id), 1)
+    effects = run.restart(2)
+    assert [type(effect) for effect in effects] == [Edit]
+    assert edits(effects)[0].card.outcome is Outcome.DENIED
+
+
+def test_late_taps_on_settled_cards_are_told_the_truth_after_a_restart(run: Run) -> None:
+    request = open_in(run)
+    run.happen(tap_on(request, "d"), 1)
+    run.happen(CallerConfirmed(request.id), 1)
+    run.restart(2)
+    effects = run.happen(tap_on(request, "a", query_id="q9"), 3)
+    assert not replies(effects)
+    assert not [entry for entry in entries(effects) if isinstance(entry, SettledEntry)]
+    assert outcome(run.desk, request) is Outcome.DENIED
+
+
+def test_a_question_for_a_reason_survives(run: Run) -> None:
+    from tapgate.core.events import PromptPosted
+
+    request = open_in(run)
+    run.happen(tap_on(request, "r"), 1)
+    run.happen(PromptPosted(request.id, Copy(ADA.chat_id, 20), ADA.user_id), 1)
+    run.restart(2)
+    run.happen(Asked(with_deadline(request, 580)), 3)
+    effects = run.happen(Replied(ADA.user_id, ADA.chat_id, 21, 20, "no"), 4)
+    assert replies(effects)[0].decision.message == "no"
+
+
+def test_a_long_absence_refreshes_cards_and_they_can_be_tapped(run: Run) -> None:
+    request = open_in(run)
+    run.restart(200)
+    run.happen(Asked(with_deadline(request, 390)), 200)
+    effects = run.happen(PollResumed(200), 201)
+    assert edits(effects)[0].card.refreshed
+    assert replies(run.happen(tap_on(request), 202))
+
+
+def test_restoring_twice_changes_nothing(run: Run) -> None:
+    request = open_in(run)
+    rows: list[Remembered] = list(run.ledger.rows.values())
+    run.restart(1)
+    before = run.desk.card(request.id)
+    assert run.desk.restore(rows, at(1)) == []
+    assert run.desk.card(request.id) == before
+
+
+def test_somebody_removed_from_the_list_cannot_answer_an_older_card(run: Run) -> None:
+    request = open_in(run)
+    run.desk = Desk((BOB,), hold_s=590)
+    run.desk.restore(run.ledger.rows.values(), at(1))
+    run.happen(Asked(with_deadline(request, 580)), 2)
+    effects = run.happen(tap_on(request), 3)
+    assert not replies(effects)
+    card = run.desk.card(request.id)
+    assert card is not None and card.phase is Phase.OPEN
+
+
+def test_every_reply_goes_to_the_request_it_was_given_for(run: Run) -> None:
+    first, second = make_request(1), make_request(2, session="s2", tool_input={"command": "rm -rf /"})
+    for request in (first, second):
+        run.happen(Asked(request), 0)
+    run.restart(1)
+    run.happen(tap_on(second, "d"), 2)
+    run.happen(tap_on(first, "a"), 2)
+    got = [
+        effect for request in (first, second) for effect in run.happen(Asked(request), 3) if isinstance(effect, Reply)
+    ]
+    assert [(reply.request.id, reply.decision.verdict) for reply in got] == [
+        (first.id, Verdict.ALLOW),
+        (second.id, Verdict.DENY),
+    ]
