@@ -197,8 +197,8 @@ def _play(stage: Stage, console: Console, sample: Sample) -> bool:
 def _wait_for(stage: Stage, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     until = time.monotonic() + WAIT_S
     while time.monotonic() < until:
-        for message in reversed(stage.messages()):
-            if wanted(message):
-                return message
+        found = [message for message in stage.messages() if wanted(message)]
+        if found:
+            return found[-1]
         time.sleep(0.05)
     raise TapgateError("the card did not come; run `tapgate demo` without --script and look at the phone page")

@@ -16,11 +16,13 @@ _EMOJI_STYLE = "\ufe0e\ufe0f"  # they belong behind a symbol, where they choose 
 
 def units(text: str) -> int:
     """How long Telegram thinks this is."""
-    return len(text) + sum(1 for character in text if ord(character) > 0xFFFF)
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
     """Spell out what a reader could not see: control and direction characters, surrogates, floods of marks."""
+    if text.isascii() and (text if one_line else text.replace("\n", "").replace("\t", "")).isprintable():
+        return text
     shown: list[str] = []
     marks = 0
     before = ""

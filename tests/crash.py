@@ -1,0 +1,197 @@
+"""The crash test: kill -9 at random instants, with callers waiting and taps coming in. `make crash` runs 200 rounds.
+
+What must hold afterwards: no decision lost, doubled or changed; no caller past its deadline; no card left open; every
+allow on a caller's stdout has an allow in the trail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+from tests.builders import event_bytes
+from tests.e2e.world import World, new_world
+
+CALLERS = 3
+DEADLINE_S = 40.0
+LABELS = ("Allow", "Deny", "Always allow")
+
+
+@dataclass
+class Caller:
+    session: str
+    process: subprocess.Popen[bytes]
+    began: float
+    output: bytes = b""
+    took_s: float = 0.0
+
+    @property
+    def verdict(self) -> str:
+        return json.loads(self.output)["hookSpecificOutput"]["decision"]["behavior"] if self.output else "none"
+
+
+@dataclass
+class Findings:
+    rounds: int = 0
+    kills: int = 0
+    callers: int = 0
+    allows: int = 0
+    denials: int = 0
+    unasked: int = 0
+    faults: list[str] = field(default_factory=list)
+
+    def line(self) -> str:
+        return (
+            f"{self.rounds} rounds, {self.kills} kills, {self.callers} callers, {self.allows} allows, "
+            f"{self.denials} denials, {self.unasked} unasked, {len(self.faults)} faults"
+        )
+
+
+def crash(rounds: int, seed: int, *, progress: bool = False) -> Findings:
+    """Play so many rounds; in each, the daemon is killed once, at an instant that the seed decides."""
+    dice = random.Random(seed)
+    findings = Findings()
+    with new_world() as world:
+        world.start_daemon()
+        for number in range(rounds):
+            callers = play_round(world, dice, number, findings)
+            check_round(world, callers, findings)
+            findings.rounds += 1
+            if progress:
+                print(f"\r{findings.line()}", end="", file=sys.stderr, flush=True)
+        check_cards(world, findings)
+    if progress:
+        print(file=sys.stderr)
+    return findings
+
+
+def play_round(world: World, dice: random.Random, number: int, findings: Findings) -> list[Caller]:
+    callers = []
+    for index in range(CALLERS):
+        session = f"round-{number}-{index}"
+        process = world.ask(event_bytes(session=session), deadline_s=DEADLINE_S)
+        callers.append(Caller(session, process, time.monotonic()))
+    findings.callers += len(callers)
+    killer = threading.Thread(
+        target=kill_and_restart, args=(world, dice.choice([0.0, 0.05, 0.3]) + dice.random() * 0.25)
+    )
+    killer.start()
+    findings.kills += 1
+    seen: set[str] = set()
+    while any(caller.process.poll() is None for caller in callers):
+        tap_something(world, dice, seen)
+        now = time.monotonic()
+        for caller in callers:
+            if caller.process.poll() is None and now - caller.began > DEADLINE_S + 5:
+                findings.faults.append(f"{caller.session}: still waiting after its deadline")
+                caller.process.kill()
+        time.sleep(0.02)
+    killer.join()
+    for caller in callers:
+        caller.output, _ = caller.process.communicate()
+        caller.took_s = time.monotonic() - caller.began
+        findings.allows += caller.verdict == "allow"
+        findings.denials += caller.verdict == "deny"
+    return callers
+
+
+def kill_and_restart(world: World, after_s: float) -> None:
+    time.sleep(after_s)
+    world.stop_daemon(signal.SIGKILL)
+    world.start_daemon()
+
+
+def tap_something(world: World, dice: random.Random, seen: set[str]) -> None:
+    """Press a button of a card that can be pressed, sometimes two, sometimes one that was pressed before."""
+    for card in world.cards():
+        if not card["buttons"] or dice.random() < 0.5:
+            continue
+        request = request_of(card["buttons"][0][0]["callback_data"])
+        if request in seen and dice.random() < 0.9:
+            continue
+        seen.add(request)
+        for label in dice.sample(LABELS, dice.choice([1, 1, 2])):
+            with contextlib.suppress(AssertionError):  # the button may be gone by now
+                world.tap(card, label)
+
+
+def request_of(data: str) -> str:
+    return base64.urlsafe_b64decode(data.split(".")[0] + "==").hex()
+
+
+def check_round(world: World, callers: list[Caller], findings: Findings) -> None:
+    """Compare what each caller got with what the journal says."""
+    for caller in callers:
+        rows = settled_rows(world, caller)
+        answers = [verdict for what, verdict, _ in rows if what == "answered"]
+        endings = [outcome for what, _, outcome in rows if what == "settled"]
+        fault = ""
+        if len(answers) > 1 or len(endings) > 1:
+            fault = "doubled"
+        elif answers and caller.verdict != answers[0]:
+            fault = f"the journal says {answers[0]}, the caller got {caller.verdict}"
+        elif not answers and caller.verdict != "none":
+            fault = f"{caller.verdict} without an answer in the journal"
+        elif endings and endings[0] in ("allowed", "denied") and caller.verdict not in ("allow", "deny"):
+            fault = f"the card says {endings[0]}, the caller got nothing"
+        elif not rows:
+            findings.unasked += 1  # it came while no daemon was there, and went on at once
+        elif not answers:
+            fault = "nobody could answer"  # the person taps every card until the caller is done
+        if fault:
+            findings.faults.append(f"{caller.session}: {fault} {rows}")
+
+
+def settled_rows(world: World, caller: Caller) -> list[tuple[str, str, str]]:
+    """The trail of a caller's request, once it is settled (an unconfirmed answer takes 30 s)."""
+    end = time.monotonic() + (45 if caller.output else 2)
+    while True:
+        with contextlib.closing(sqlite3.connect(f"file:{world.state_dir}/journal.db?mode=ro", uri=True)) as connection:
+            query = "SELECT what, verdict, outcome FROM trail WHERE session_id = ? ORDER BY seq"
+            rows = [(str(a), str(b), str(c)) for a, b, c in connection.execute(query, (caller.session,))]
+        if any(what == "settled" for what, _, _ in rows) or time.monotonic() > end:
+            return rows
+        time.sleep(0.05)
+
+
+def check_cards(world: World, findings: Findings) -> None:
+    """In the end no card has a button, and none says what did not happen."""
+    end = time.monotonic() + 45
+    while any(card["buttons"] for card in world.cards()) and time.monotonic() < end:
+        time.sleep(0.2)
+    for card in world.cards():
+        if card["buttons"]:
+            findings.faults.append(f"card {card['message_id']} is still open: {card['text']!r}")
+        elif "sending…" in card["text"]:
+            findings.faults.append(f"card {card['message_id']} still says sending")
+    allowed = sum("Allowed by" in card["text"] for card in world.cards())
+    denied = sum("Denied by" in card["text"] for card in world.cards())
+    if allowed > findings.allows or denied > findings.denials:
+        findings.faults.append(f"cards say {allowed} allowed and {denied} denied")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    findings = crash(options.rounds, options.seed, progress=True)
+    print(findings.line())
+    for fault in findings.faults:
+        print(f"  {fault}")
+    sys.exit(bool(findings.faults))
+
+
+if __name__ == "__main__":
+    main()
