@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,8 @@ ADA = Person(user_id=1001, chat_id=1001, name="Ada")
 BOB = Person(user_id=1002, chat_id=1002, name="Bob")
 STRANGER_ID = 6666
 GROUP_ID = -500
+
+_QUERIES = itertools.count()
 
 SUGGESTION = {
     "type": "addRules",
@@ -76,9 +79,10 @@ def tap_on(
     *,
     person: Person = ADA,
     message_id: int = 10,
-    query_id: str = "q1",
+    query_id: str = "",
     seal: str | None = None,
 ) -> Tapped:
     found = [choice.seal for choice in request.choices if choice.key == key]
     chosen = seal if seal is not None else found[0] if found else "whole"
+    query_id = query_id or f"query-{next(_QUERIES)}"
     return Tapped(Tap(query_id, person.user_id, Copy(person.chat_id, message_id), "raw"), request.id, key, chosen)

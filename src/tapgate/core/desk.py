@@ -89,6 +89,7 @@ PROBE_S = 1.5
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 SETTLED_KEPT = 500  # so that late taps on them can be told the truth
 MOST_COPIES = 50
+TAPS_REMEMBERED = 1000  # to know a repeated update when it comes
 
 
 class Desk:
@@ -102,6 +103,7 @@ class Desk:
         self._suspects: dict[
             int, int
         ] = {}  # chats where a card may stand that nobody told us of, and after which message
+        self._heard: dict[str, None] = {}
         self._early: dict[Copy, Replied] = {}  # replies that came before their prompt was known to be posted
 
     # Reading
@@ -248,6 +250,11 @@ class Desk:
 
     def _on_tapped(self, event: Tapped, now: Instant) -> list[Effect]:
         tap = event.tap
+        if tap.query_id in self._heard:
+            return []
+        self._heard[tap.query_id] = None
+        if len(self._heard) > TAPS_REMEMBERED:
+            del self._heard[next(iter(self._heard))]
         if not any(person.user_id == tap.user_id for person in self._people):
             return [AnswerTap(tap.query_id, "You are not on this tapgate's list, so your tap does not count.", True)]
         found = self._cases.get(event.request_id)

@@ -1,0 +1,481 @@
+"""The listener at a real socket: whatever one caller does, it is told why and dropped, and nobody else notices."""
+
+from __future__ import annotations
+
+import os
+import resource
+import socket
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import anyio
+import pytest
+from anyio.abc import UNIXSocketStream
+
+from tapgate.core.desk import Desk
+from tapgate.core.effects import Post, Record
+from tapgate.core.events import Asked
+from tapgate.core.memory import Remembered
+from tapgate.model import Instant, Outcome, Phase
+from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, Kind, encode_frame
+from tests.builders import ADA, event_bytes, make_request, request_id, tap_on
+from tests.core.ledger import Ledger
+from tests.daemon.station import Guest, Station, ask_frame, new_station
+
+NOBODY_UID = 65534
+
+
+# What is refused
+
+
+@dataclass(frozen=True, slots=True)
+class Nonsense:
+    data: bytes
+    words: str
+
+
+def announcing(size_bytes: int) -> bytes:
+    """A question whose header lies about its size."""
+    line, _, body = ask_frame().partition(b"\n")
+    return line.replace(b" ask %d " % len(body), b" ask %d " % size_bytes) + b"\n" + body
+
+
+NONSENSE = {
+    "garbage": Nonsense(b"\x00\xff\xfe rubbish\n", "not a tapgate frame"),
+    "http": Nonsense(b"GET / HTTP/1.1\r\nHost: daemon\r\n\r\n", "not a tapgate frame"),
+    "empty line": Nonsense(b"\n", "not a tapgate frame"),
+    "older version": Nonsense(b"tapgate/0 ask 0\n", f"speaks version {VERSION}"),
+    "newer version": Nonsense(b"tapgate/2 ask 0\n", f"speaks version {VERSION}"),
+    "odd version": Nonsense(b"tapgate/01 ask 0\n", f"speaks version {VERSION}"),
+    "short header": Nonsense(b"tapgate/1 ask\n", "too short"),
+    "unknown kind": Nonsense(b"tapgate/1 approve 0\n", "unknown kind"),
+    "binary kind": Nonsense(b"tapgate/1 \xff\xff 0\n", "unknown kind"),
+    "negative size": Nonsense(b"tapgate/1 ask -1\n", "size is not a number"),
+    "size in words": Nonsense(b"tapgate/1 ask many\n", "size is not a number"),
+    "absurd size": Nonsense(b"tapgate/1 ask " + b"9" * 5000 + b"\n", "size is not a number"),
+    "one byte over 16 MiB": Nonsense(b"tapgate/1 ask %d\n" % (MAX_BODY_BYTES + 1), f"{MAX_BODY_BYTES} are the most"),
+    "a word that is no field": Nonsense(b"tapgate/1 ask 0 what\n", "not key=value"),
+    "a name that is no text": Nonsense(b"tapgate/1 ask 0 \xff=1\n", "not key=value"),
+    "endless header": Nonsense(b"tapgate/1 ask 0 x=" + b"a" * MAX_HEADER_BYTES, "does not end"),
+    "gone first": Nonsense(encode_frame(Kind.GONE, why="terminated"), "gone frame cannot come first"),
+    "reply first": Nonsense(encode_frame(Kind.REPLY, b"{}", exit=0), "reply frame cannot come first"),
+    "pass first": Nonsense(encode_frame(Kind.PASS), "pass frame cannot come first"),
+    "error first": Nonsense(encode_frame(Kind.ERROR), "error frame cannot come first"),
+    "no id": Nonsense(encode_frame(Kind.ASK, b"{}", deadline_s=1), "32 hexadecimal digits"),
+    "short id": Nonsense(ask_frame(id="abc"), "32 hexadecimal digits"),
+    "id in capitals": Nonsense(ask_frame(id="A" * 32), "32 hexadecimal digits"),
+    "id with a line end": Nonsense(ask_frame(id=request_id(7) + "\n"), "32 hexadecimal digits"),
+    "taken without id": Nonsense(encode_frame(Kind.TAKEN), "32 hexadecimal digits"),
+    "no deadline": Nonsense(encode_frame(Kind.ASK, b"{}", id=request_id(7)), "deadline_s is not a number"),
+    "deadline in words": Nonsense(ask_frame(deadline_s="soon"), "deadline_s is not a number"),
+    "NaN deadline": Nonsense(ask_frame(deadline_s="nan"), "deadline_s is not a number"),
+    "endless deadline": Nonsense(ask_frame(deadline_s="inf"), "deadline_s is not a number"),
+    "a deadline beyond floats": Nonsense(ask_frame(deadline_s="1e999"), "deadline_s is not a number"),
+    "a pid in words": Nonsense(ask_frame(pid="me"), "pid is not a process id"),
+    "a pid beyond integers": Nonsense(ask_frame(parent="9" * 30), "parent is not a process id"),
+    "a negative pid": Nonsense(ask_frame(parent="-1"), "parent is not a process id"),
+    "unknown agent": Nonsense(ask_frame(agent="hal9000"), "does not know the agent 'hal9000'"),
+    "no agent": Nonsense(ask_frame(agent=""), "does not know the agent"),
+    "a body that is no JSON": Nonsense(ask_frame(body=b"\xff" * 64), "not JSON"),
+    "an empty body": Nonsense(ask_frame(body=b""), "nothing came on stdin"),
+    "a body that is no event": Nonsense(ask_frame(body=b"{}"), "no hook_event_name"),
+    "a large body that is no JSON": Nonsense(ask_frame(body=b"x" * 1_000_000), "not JSON"),
+    "fewer bytes announced than sent": Nonsense(announcing(20), "not JSON"),
+}
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE.values(), ids=NONSENSE.keys())
+async def test_nonsense_is_answered_with_an_error_and_dropped_and_nobody_else_notices(nonsense: Nonsense) -> None:
+    async with new_station() as station:
+        waiting = await station.waiting(1)
+        guest = await station.guest()
+        await guest.say(nonsense.data)
+        assert await guest.is_refused(nonsense.words)
+        assert len(station.diary.all(Post)) == 1, "no card but the waiting caller's"
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+        assert station.diary.reports == []
+
+
+@pytest.mark.parametrize(
+    "beginning",
+    [b"", b"tapg", b"tapgate/1 ask 100", ask_frame()[:-1], encode_frame(Kind.TAKEN, b"x" * 10, id=request_id(1))[:-1]],
+    ids=["nothing", "a few letters", "half a header", "all but one byte", "half a confirmation"],
+)
+async def test_a_caller_that_stalls_is_told_so_and_dropped_and_nobody_else_notices(beginning: bytes) -> None:
+    async with new_station(stall_s=0.2) as station:
+        waiting = await station.waiting(1)
+        guest = await station.guest()
+        await guest.say(beginning) if beginning else None
+        assert await guest.is_refused("no whole frame came within 0.2 s")
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1], "who waits longer than that has stalled nothing"
+
+
+async def test_a_slow_caller_is_not_a_stalling_one() -> None:
+    """The frame comes byte by byte, and is whole before the time is over."""
+    async with new_station() as station:
+        guest = await station.guest()
+        for byte in ask_frame():
+            await guest.say(bytes([byte]))
+        await station.posted()
+
+
+async def test_the_largest_question_that_is_allowed_is_taken() -> None:
+    around = event_bytes(tool="Write", tool_input={"content": ""}, suggestions=())
+    body = around.replace(b'"content": ""', b'"content": "%s"' % (b"x" * (MAX_BODY_BYTES - len(around))))
+    assert len(body) == MAX_BODY_BYTES
+    async with new_station() as station:
+        guest = await station.guest()
+        with anyio.fail_after(20):
+            await guest.stream.send(ask_frame(body=body))
+        await station.posted()
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"tapgate/1 ask 5000 id=", "ends in its header"),
+        (ask_frame()[:-10], "bytes and brought"),
+        (b"", ""),
+    ],
+    ids=["in the header", "in the body", "before the first byte"],
+)
+async def test_a_caller_that_hangs_up_midway_is_noticed_by_nobody(data: bytes, words: str) -> None:
+    async with new_station() as station:
+        waiting = await station.waiting(1)
+        polite, rude = await station.guest(), await station.guest()
+        for guest in (polite, rude):
+            await guest.say(data) if data else None
+        await rude.hang_up()
+        await polite.stream.send_eof()
+        assert await (polite.is_refused(words) if words else polite.is_dropped())
+        await station.serves(2)
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+        assert station.diary.reports == []
+
+
+async def test_garbage_after_the_question_ends_that_request_and_no_other() -> None:
+    async with new_station() as station:
+        waiting = await station.waiting(1)
+        guest = await station.waiting(2)
+        await guest.say(b"and another thing\n")
+        assert await guest.is_dropped()
+        assert await station.diary.until(lambda: station.diary.outcome(request_id(2))) is Outcome.CALLER_LOST
+        assert any("made no sense" in report for report in station.diary.reports)
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+
+
+async def test_a_whole_frame_of_no_use_after_the_question_changes_nothing() -> None:
+    async with new_station() as station:
+        guest = await station.waiting(1)
+        await guest.say(ask_frame(2) + encode_frame(Kind.REPLY, b"{}", exit=0) + encode_frame(Kind.PASS))
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await guest.hear())[1]
+        assert not station.diary.asked(request_id(2)), "one question a connection"
+
+
+async def test_one_caller_more_than_there_is_room_for_is_refused_until_there_is() -> None:
+    async with new_station(most_callers=3) as station:
+        waiting = [await station.waiting(number) for number in (1, 2, 3)]
+        for _ in range(3):
+            guest = await station.guest()
+            assert await guest.is_refused("more than 3 callers are waiting")
+        await station.tap(1)
+        await waiting[0].hear()
+        await waiting[0].say(encode_frame(Kind.TAKEN))
+        await waiting[0].hang_up()
+        await station.diary.until(lambda: station.diary.outcome(request_id(1)))
+        await _while_refused(station)
+        await station.tap(2)
+        assert b'"behavior":"allow"' in (await waiting[1].hear())[1]
+
+
+async def _while_refused(station: Station) -> None:
+    """The place is free a moment after the hang-up; until then a caller is told to go."""
+    with anyio.fail_after(5):
+        while True:
+            guest = await station.guest()
+            await guest.say(encode_frame(Kind.PASS))
+            _, body = await guest.hear()
+            if b"cannot come first" in body:
+                return
+
+
+@contextmanager
+def no_descriptors() -> Iterator[None]:
+    """As in a process that has used up all of its file descriptors."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+async def test_callers_wait_while_there_is_no_file_descriptor_for_them() -> None:
+    async with new_station() as station:
+        waiting = await station.waiting(1)
+        late = socket.socket(socket.AF_UNIX)
+        late.setblocking(False)
+        with no_descriptors():
+            late.connect(str(station.path))
+            await station.diary.until(lambda: station.diary.reports)
+            await station.tap(1)
+            assert b'"behavior":"allow"' in (await waiting.hear())[1]
+        guest = Guest(await UNIXSocketStream.from_socket(late))
+        station.guests.append(guest)
+        await guest.say(ask_frame(2))
+        await station.posted(2)
+        assert len(station.diary.reports) == 1 and "no more callers" in station.diary.reports[0]
+
+
+# The answer
+
+
+async def test_a_caller_that_does_not_read_its_answer_is_dropped_and_delays_nobody() -> None:
+    """The answer is larger than any socket buffer; its request ends as one that the agent did not take."""
+    plan = event_bytes(tool="ExitPlanMode", tool_input={"plan": "x" * 4_000_000}, suggestions=())
+    async with new_station(stall_s=1.0) as station:
+        deaf = await station.guest()
+        await deaf.say(ask_frame(1, plan))
+        await station.posted(1)
+        await station.tap(1)
+        await station.serves(2)
+        assert station.diary.outcome(request_id(1)) is None, "it had not even stalled when the next was answered"
+        assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is Outcome.NOT_TAKEN
+        assert station.diary.reports == []
+
+
+async def test_a_caller_that_left_without_a_word_before_its_answer_is_no_fault() -> None:
+    async with new_station() as station:
+        guest = await station.waiting(1)
+        await guest.hang_up()
+        await station.tap(1)
+        await station.diary.until(lambda: station.diary.outcome(request_id(1)))
+        assert station.diary.reports == []
+        assert not station.diary.answered(request_id(1)) or station.diary.outcome(request_id(1)) is Outcome.NOT_TAKEN
+
+
+async def test_an_event_that_asks_nothing_is_answered_at_once_and_empty() -> None:
+    async with new_station() as station:
+        guest = await station.guest()
+        await guest.say(ask_frame(body=event_bytes(event="PostToolUse", suggestions=())))
+        header, body = await guest.hear()
+        assert (header.kind, header.fields["exit"], body) == (Kind.REPLY, "0", b"")
+        assert await guest.is_dropped()
+        assert station.diary.items == []
+
+
+async def test_a_fault_in_the_daemon_is_no_opinion_and_is_reported() -> None:
+    async with new_station() as station:
+        waiting = await station.waiting(1)
+        station.phones.shatter = ZeroDivisionError
+        guest = await station.guest()
+        await guest.say(ask_frame(2))
+        assert await guest.is_refused("something went wrong in the daemon")
+        assert "ZeroDivisionError" in station.diary.reports[0]
+        station.phones.shatter = None
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+
+
+@pytest.mark.parametrize(
+    ("why", "outcome"),
+    [
+        ("terminated", Outcome.TERMINAL_DENIED),
+        ("orphaned", Outcome.AGENT_DIED),
+        ("of thirst", Outcome.CALLER_LOST),
+    ],
+)
+async def test_a_caller_says_why_it_goes(why: str, outcome: Outcome) -> None:
+    async with new_station() as station:
+        guest = await station.waiting(1, parent=os.getpid())
+        await guest.say(encode_frame(Kind.GONE, why=why))
+        assert await guest.is_dropped()
+        assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is outcome
+
+
+async def test_a_listener_that_stops_takes_nobody_new_and_serves_who_is_there() -> None:
+    async with new_station() as station:
+        waiting = await station.waiting(1)
+        station.listener.stop()
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+        with pytest.raises(OSError):
+            await station.guest()
+
+
+# Who may call
+
+
+async def test_the_socket_is_for_its_user_only() -> None:
+    async with new_station() as station:
+        assert stat.S_IMODE(station.path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(station.path.parent.stat().st_mode) == 0o700
+
+
+CALL_AS = """
+import os, socket, sys
+os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+caller = socket.socket(socket.AF_UNIX)
+try:
+    caller.connect(sys.argv[2])
+except PermissionError:
+    sys.exit("not let in")
+try:
+    caller.sendall(sys.stdin.buffer.read())
+    caller.shutdown(socket.SHUT_WR)
+except OSError:
+    pass  # hung up on already; what was said before that can be read
+while chunk := caller.recv(65536):
+    sys.stdout.buffer.write(chunk)
+"""
+
+
+async def call_as(uid: int, station: Station, data: bytes) -> tuple[bytes, bytes]:
+    with anyio.fail_after(20):
+        ended = await anyio.run_process(
+            [sys.executable, "-I", "-c", CALL_AS, str(uid), str(station.path)], input=data, check=False
+        )
+    return ended.stdout, ended.stderr
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
+async def test_another_user_is_refused_even_where_the_directory_lets_them_in() -> None:
+    async with new_station() as station:
+        waiting = await station.waiting(1)
+        assert await call_as(NOBODY_UID, station, ask_frame(2)) == (b"", b"not let in\n")
+        station.path.parent.parent.chmod(0o755)
+        station.path.parent.chmod(0o755)
+        station.path.chmod(0o666)
+        output, _ = await call_as(NOBODY_UID, station, ask_frame(2))
+        assert output == encode_frame(Kind.ERROR, b"this daemon belongs to another user")
+        output, _ = await call_as(NOBODY_UID, station, encode_frame(Kind.TAKEN, id=request_id(1)))
+        assert output == encode_frame(Kind.ERROR, b"this daemon belongs to another user")
+        assert not station.diary.asked(request_id(2))
+        output, _ = await call_as(os.getuid(), station, ask_frame(3, agent="hal9000"))
+        assert b"does not know the agent" in output, "and its own user is heard"
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+
+
+# One id, one question
+
+
+async def test_the_same_id_with_other_bytes_is_refused_and_the_first_is_unharmed() -> None:
+    async with new_station() as station:
+        first = await station.waiting(1)
+        for body, agent in ((event_bytes(tool="Write", session="session-1"), "claude"), (None, "codex")):
+            second = await station.guest()
+            await second.say(ask_frame(1, body, agent=agent))
+            assert await second.is_refused("belongs to another question")
+        assert len(station.diary.all(Post)) == 1
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await first.hear())[1]
+        await first.say(encode_frame(Kind.TAKEN))
+        assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is Outcome.ALLOWED
+
+
+async def test_of_two_at_once_with_the_same_id_only_the_second_is_refused() -> None:
+    """Both are there before the first is recorded: the disk is slow."""
+    async with new_station() as station:
+        station.records.disk = anyio.Event()
+        first, second = await station.guest(), await station.guest()
+        await first.say(ask_frame(1))
+        with anyio.fail_after(5):
+            while not station.records.waiting:
+                await anyio.lowlevel.checkpoint()
+        await second.say(ask_frame(1, event_bytes(tool="Write")))
+        await _is_read(station)
+        station.records.disk.set()
+        assert await second.is_refused("belongs to another question")
+        await station.posted(1)
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await first.hear())[1]
+
+
+async def _is_read(station: Station) -> None:
+    """Callers are read in the order in which they come: when a later one has been answered, the earlier were read."""
+    guest = await station.guest()
+    await guest.say(encode_frame(Kind.PASS))
+    await guest.hear()
+
+
+async def test_the_same_question_from_a_second_connection_takes_over() -> None:
+    """As after a broken connection that the daemon has not noticed yet: its end must not end the request."""
+    async with new_station() as station:
+        first = await station.waiting(1)
+        second = await station.guest()
+        await second.say(ask_frame(1))
+        await _is_read(station)
+        await first.hang_up()
+        await station.serves(2)
+        card = station.desk.card(request_id(1))
+        assert card is not None and card.phase is Phase.OPEN
+        assert len([post for post in station.diary.all(Post) if post.card.request.id == request_id(1)]) <= 2
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await second.hear())[1]
+        await second.say(encode_frame(Kind.TAKEN))
+        await second.hang_up()
+        assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is Outcome.ALLOWED
+
+
+async def test_a_last_word_on_the_old_connection_does_not_end_a_request_that_was_taken_over() -> None:
+    async with new_station() as station:
+        first = await station.waiting(1)
+        second = await station.guest()
+        await second.say(ask_frame(1))
+        await _is_read(station)
+        await first.say(encode_frame(Kind.GONE, why="terminated"))
+        assert await first.is_dropped()
+        card = station.desk.card(request_id(1))
+        assert card is not None and card.phase is Phase.OPEN
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await second.hear())[1]
+
+
+# A confirmation that comes first
+
+
+def remembered(*, answered: bool) -> list[Remembered]:
+    """What a daemon that died left behind: request 1, allowed on the phone already or not."""
+    ledger, now = Ledger(), Instant(time.monotonic(), time.time())
+    desk, request = Desk([ADA], hold_s=600), make_request(1)
+    for event in (Asked(request), tap_on(request))[: 1 + answered]:
+        for effect in desk.handle(event, now):
+            if isinstance(effect, Record):
+                ledger.write(effect.entry)
+    return list(ledger.rows.values())
+
+
+async def test_a_confirmation_as_the_first_frame_counts_after_a_restart() -> None:
+    async with new_station(remembered=remembered(answered=True)) as station:
+        guest = await station.guest()
+        await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
+        assert await guest.is_dropped()
+        assert station.diary.outcome(request_id(1)) is Outcome.ALLOWED
+
+
+async def test_a_confirmation_never_approves() -> None:
+    async with new_station(remembered=remembered(answered=False)) as station:
+        waiting = await station.waiting(2)
+        for number in (1, 2, 3):  # open from an earlier run, open from this one, never heard of
+            guest = await station.guest()
+            await guest.say(encode_frame(Kind.TAKEN, b'{"decision":"allow"}', id=request_id(number), exit=0))
+            assert await guest.is_dropped()
+            assert station.diary.outcome(request_id(number)) is None
+            assert not station.diary.answered(request_id(number))
+        await waiting.say(encode_frame(Kind.TAKEN))
+        await _is_read(station)
+        assert station.diary.outcome(request_id(2)) is None
+        await station.tap(2, "d")
+        assert b'"behavior":"deny"' in (await waiting.hear())[1]

@@ -1,0 +1,595 @@
+"""Cards: what stands on them, in which words, in every state; and that Telegram takes each of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tapgate.agents import parse_request
+from tapgate.core.case import SHOW_WHOLE
+from tapgate.model import Answer, Caller, Outcome, Phase, Ran, Request, Verdict
+from tapgate.telegram.card import fits, render_card
+from tapgate.telegram.content import whole_of
+from tapgate.telegram.text import MAX_UNITS, units, visible
+from tests.agents.forms import PERMISSIONS, TOOL_INPUTS
+from tests.builders import SUGGESTION, choice_of, make_request
+
+from .cards import answer_by, captured, clock, every_state, open_card, sending_card, settled_card, shown
+
+CAPTURED = captured()
+
+
+# Every real request, in every state
+
+
+@pytest.mark.parametrize("request_", CAPTURED.values(), ids=CAPTURED)
+def test_telegram_takes_every_recorded_request_in_every_state(request_: Request) -> None:
+    for card in every_state(request_):
+        assert shown(card)
+
+
+@pytest.mark.parametrize(("tool", "fields"), TOOL_INPUTS.values(), ids=TOOL_INPUTS)
+def test_telegram_takes_every_tool_in_every_state(tool: str, fields: dict[str, Any]) -> None:
+    request = make_request(tool=tool, tool_input=fields)
+    assert fits(request)
+    assert not missing_from(shown(open_card(request)), request.input)
+    for card in every_state(request):
+        shown(card)
+
+
+@pytest.mark.parametrize("form", PERMISSIONS.values(), ids=PERMISSIONS)
+def test_telegram_takes_every_older_form_in_every_state(form: dict[str, Any]) -> None:
+    request = parse_request("0" * 32, Caller(agent="claude", deadline_s=590.0), json.dumps(form).encode())
+    for card in every_state(request):
+        shown(card)
+
+
+@pytest.mark.parametrize("request_", CAPTURED.values(), ids=CAPTURED)
+def test_every_recorded_request_fits_and_nothing_of_it_is_missing(request_: Request) -> None:
+    assert fits(request_)
+    assert not missing_from(shown(open_card(request_)), request_.input)
+
+
+def test_the_recordings_hold_questions_of_both_agents() -> None:
+    assert sum(name.startswith("claude-PermissionRequest") for name in CAPTURED) >= 15
+    assert sum(name.startswith("claude-PreToolUse") for name in CAPTURED) >= 6
+    assert sum(name.startswith("codex-") for name in CAPTURED) >= 6
+
+
+# The words on an open card
+
+
+def test_an_open_card_word_for_word() -> None:
+    card = open_card(CAPTURED["claude-PermissionRequest.Bash.1"])
+    assert render_card(card, clock) == (
+        "🔐 <b>shop</b> · Claude Code\n"
+        "<b>Bash</b> — Install and test\n"
+        '<pre><code class="language-bash">npm install --save-exact left-pad@1.3.0 &amp;&amp; npm test</code></pre>\n'
+        "<i>stops after 120 s</i>\n"
+        "<i>▸ Always allow `npm install *`, `npm test *` in this project</i>\n"
+        "⏳ until 08:09"
+    )
+
+
+def test_a_subagent_s_mcp_call_word_for_word() -> None:
+    request = make_request(
+        tool="mcp__demo__lookup",
+        tool_input={"key": "<x>"},
+        agent_id="a1",
+        agent_type="general-purpose",
+        mcp_server={"name": "demo"},
+        decision_reason="no rule matches",
+        blocked_path="/etc",
+        suggestions=(),
+        cwd="/home/dev/shop/sub",
+    )
+    assert render_card(open_card(request, refreshed=True), clock) == (
+        "🔐 <b>shop</b> · Claude Code · subagent general-purpose\n"
+        "<b>lookup of MCP server demo</b>\n"
+        "<pre>key: &lt;x&gt;</pre>\n"
+        "Why it asks: no rule matches\n"
+        "Blocked path: <code>/etc</code>\n"
+        "In <code>/home/dev/shop/sub</code>\n"
+        "⏳ until 08:09\n"
+        "↻ tapgate was away for a while. If you tapped before, tap again."
+    )
+
+
+def test_a_gate_says_that_it_is_one() -> None:
+    card = open_card(make_request(event="PreToolUse"))
+    assert shown(card).split("\n")[1] == "Bash (before every call)"
+
+
+def test_a_codex_card_says_codex() -> None:
+    assert shown(open_card(CAPTURED["codex-tui-PermissionRequest-Bash-0"])).startswith("🔐 shop · Codex\nBash — Do you")
+
+
+def test_a_question_for_the_terminal_says_so() -> None:
+    text = shown(open_card(CAPTURED["claude-PermissionRequest.AskUserQuestion"]))
+    assert "These questions take more than one tap: answer them at the terminal, or deny here." in text
+
+
+def test_without_a_project_the_card_says_so() -> None:
+    bare = parse_request("0" * 32, Caller(agent="claude", deadline_s=1.0), json.dumps(PERMISSIONS["bare"]).encode())
+    assert shown(open_card(bare)).startswith("🔐 no project · Claude Code\n")
+
+
+# Long button texts
+
+
+def labelled(count: int, length: int) -> Request:
+    rules = ["x" * (length - len("Always allow `` in this project") - 1) + chr(97 + number) for number in range(count)]
+    entries = [{**SUGGESTION, "rules": [{"toolName": "Bash", "ruleContent": rule}]} for rule in rules]
+    return make_request(suggestions=tuple(entries))
+
+
+def test_a_long_button_text_is_spelled_out_on_the_card() -> None:
+    request = labelled(1, 49)
+    assert fits(request)
+    assert f"▸ {request.choices[-1].label}" in shown(open_card(request)).split("\n")
+    assert "▸" not in shown(open_card(labelled(1, 48)))
+
+
+def test_a_button_that_cannot_be_spelled_out_is_not_offered_before_its_words_were_sent() -> None:
+    for request in (labelled(1, 161), labelled(5, 49)):
+        assert not fits(request)
+        card = open_card(request)
+        assert SHOW_WHOLE in card.choices
+        assert not [choice for choice in card.choices if choice.decision.verdict is Verdict.ALLOW]
+        assert "✂️ Some buttons say more than fits here. “Show all of it” sends their words." in shown(card)
+        assert all(f"button: {choice.label}" in whole_of(request)[1].decode() for choice in request.choices[4:])
+        shown(open_card(request, seen=True))
+    assert fits(labelled(4, 160))
+    assert "✂️" not in shown(open_card(labelled(4, 160)))
+
+
+# What does not fit
+
+
+def test_a_command_that_does_not_fit_is_cut_marked_and_counted() -> None:
+    request = make_request(tool_input={"command": "x" * 5000})
+    text = shown(open_card(request))
+    assert not fits(request)
+    assert "x" * 2399 + "…\n" in text
+    assert "x" * 2400 not in text
+    assert "✂️ 2,601 characters are not shown. “Show all of it” sends them." in text
+    assert whole_of(request)[1].startswith(b"x" * 5000)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"command": "ls", "description": "d" * 301},
+        {"command": "ls", "odd": "o" * 301},
+        {"command": "ls", **{f"odd{number}": "o" for number in range(7)}},
+        {"command": "\u202e" * 400},
+    ],
+)
+def test_whatever_is_cut_is_told_and_keeps_the_card_from_allowing(fields: dict[str, Any]) -> None:
+    request = make_request(tool_input=fields)
+    assert not fits(request)
+    assert " characters are not shown." in shown(open_card(request))
+    assert not [choice for choice in open_card(request).choices if choice.decision.verdict is Verdict.ALLOW]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"decision_reason": "r" * 301},
+        {"blocked_path": "p" * 301},
+        {"cwd": "/" + "c" * 301},
+        {"tool": "mcp__" + "t" * 161, "tool_input": {}},
+    ],
+)
+def test_what_stands_beside_the_input_is_not_cut_unseen_either(more: dict[str, Any]) -> None:
+    request = make_request(**more)
+    assert not fits(request)
+    assert " characters are not shown." in shown(open_card(request))
+    value = next(iter(more.values()))
+    assert value in whole_of(request)[1].decode()
+
+
+def test_the_longest_card_there_can_be_is_not_too_long() -> None:
+    wide = "🎉" * 400
+    request = make_request(
+        event="PermissionRequest",
+        tool_input={"command": wide * 20, "description": wide, **{f"f{number}": wide for number in range(8)}},
+        suggestions=tuple(
+            {**SUGGESTION, "rules": [{"toolName": "Bash", "ruleContent": f"{number}{wide}"}]} for number in range(20)
+        ),
+        agent_id="a",
+        agent_type=wide,
+        decision_reason=wide,
+        blocked_path=wide,
+        cwd=f"/{wide}",
+    )
+    request = replace(request, caller=replace(request.caller, project=f"/{wide}"))
+    for card in every_state(request):
+        shown(replace(card, refreshed=True))
+    longest = replace(open_card(request, seen=True, refreshed=True), deadline_at=0.0)
+    assert units(shown(longest)) > 3700  # or this test has lost its point
+    gate = make_request(event="PreToolUse", tool_input=request.input, agent_id="a", agent_type=wide, cwd=f"/{wide}")
+    shown(open_card(replace(gate, caller=request.caller)))
+
+
+# Sending
+
+
+def test_while_the_answer_is_on_its_way_the_card_says_sending_and_not_allowed() -> None:
+    request = make_request()
+    text = shown(sending_card(request, answer_by(choice_of(request, "a"))))
+    assert text.split("\n")[-1] == "📤 Allow by Ada: sending…"
+    assert "Allowed" not in text
+    assert "until" not in text
+    assert "npm test" in text
+
+
+# Settled
+
+SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
+    "allowed": (
+        Outcome.ALLOWED,
+        "a",
+        Ran.OK,
+        "",
+        ["✅ Allowed by Ada · 08:01, after 1 min 05 s"],
+    ),
+    "allowed with a rule": (
+        Outcome.ALLOWED,
+        "s0",
+        Ran.UNKNOWN,
+        "",
+        [
+            "✅ Allowed by Ada · 08:01, after 1 min 05 s",
+            "Written: rule `npm test *` saved to this project's local settings",
+        ],
+    ),
+    "denied": (Outcome.DENIED, "d", Ran.UNKNOWN, "", ["⛔️ Denied by Ada · 08:01, after 1 min 05 s"]),
+    "denied with a reason": (
+        Outcome.DENIED,
+        "r",
+        Ran.UNKNOWN,
+        "",
+        ["⛔️ Denied by Ada · 08:01, after 1 min 05 s", "“Use <pnpm>.”"],
+    ),
+    "denied and stopped": (
+        Outcome.DENIED,
+        "x",
+        Ran.UNKNOWN,
+        "",
+        ["⛔️ Denied by Ada · 08:01, after 1 min 05 s", "The turn was stopped."],
+    ),
+    "denied, but the terminal was faster": (
+        Outcome.DENIED,
+        "d",
+        Ran.AGAINST,
+        "",
+        [
+            "⚠️ Denied by Ada, but it had already been allowed at the terminal, and it ran · 08:01, after 1 min 05 s",
+        ],
+    ),
+    "not taken": (
+        Outcome.NOT_TAKEN,
+        "a",
+        Ran.UNKNOWN,
+        "",
+        ["⚠️ Ada said allow, but the agent was no longer waiting · 08:01"],
+    ),
+    "a deny not taken, and it ran": (
+        Outcome.NOT_TAKEN,
+        "d",
+        Ran.OK,
+        "",
+        ["⚠️ Ada said deny, but the agent was no longer waiting, and it ran · 08:01"],
+    ),
+    "unconfirmed": (
+        Outcome.UNCONFIRMED,
+        "s0",
+        Ran.UNKNOWN,
+        "",
+        ["⚠️ Ada said allow; tapgate restarted before the agent confirmed it · 08:01"],
+    ),
+    "allowed at the terminal": (
+        Outcome.TERMINAL_ALLOWED,
+        "",
+        Ran.OK,
+        "",
+        ["🖥 Allowed at the terminal · 08:01"],
+    ),
+    "denied at the terminal": (
+        Outcome.TERMINAL_DENIED,
+        "",
+        Ran.UNKNOWN,
+        "",
+        ["🖥 Denied at the terminal · 08:01"],
+    ),
+    "moved on": (
+        Outcome.MOVED_ON,
+        "",
+        Ran.UNKNOWN,
+        "a new prompt was typed",
+        ["▫️ The session moved on (a new prompt was typed) · 08:01"],
+    ),
+    "session ended": (Outcome.SESSION_ENDED, "", Ran.UNKNOWN, "exit", ["▫️ The session ended (exit) · 08:01"]),
+    "agent died": (Outcome.AGENT_DIED, "", Ran.UNKNOWN, "", ["▫️ The agent's process died · 08:01"]),
+    "caller lost": (
+        Outcome.CALLER_LOST,
+        "",
+        Ran.UNKNOWN,
+        "",
+        ["▫️ The agent stopped waiting · 08:01", "The agent asks at the terminal."],
+    ),
+    "expired": (
+        Outcome.EXPIRED,
+        "",
+        Ran.UNKNOWN,
+        "",
+        ["⌛️ Nobody answered in time · 08:01", "The agent asks at the terminal."],
+    ),
+    "stopped": (
+        Outcome.STOPPED,
+        "",
+        Ran.UNKNOWN,
+        "",
+        ["▫️ tapgate was stopped · 08:01", "The agent asks at the terminal."],
+    ),
+    "superseded": (
+        Outcome.SUPERSEDED,
+        "",
+        Ran.UNKNOWN,
+        "",
+        ["▫️ The agent went on to another question · 08:01"],
+    ),
+    "not shown": (
+        Outcome.NOT_SHOWN,
+        "",
+        Ran.UNKNOWN,
+        "chat not found",
+        ["⚠️ It could not be shown on any phone (chat not found) · 08:01", "The agent asks at the terminal."],
+    ),
+    "not recorded": (
+        Outcome.NOT_RECORDED,
+        "",
+        Ran.UNKNOWN,
+        "the disk is full",
+        ["⚠️ It could not be recorded (the disk is full) · 08:01", "The agent asks at the terminal."],
+    ),
+}
+
+
+@pytest.mark.parametrize(("outcome", "key", "ran", "detail", "words"), SETTLED.values(), ids=SETTLED)
+def test_a_settled_card_says_how_it_ended(outcome: Outcome, key: str, ran: Ran, detail: str, words: list[str]) -> None:
+    request = make_request()
+    answer = answer_by(choice_of(request, key), message="Use <pnpm>." if key == "r" else "") if key else None
+    text = shown(settled_card(request, outcome, answer=answer, ran=ran, detail=detail))
+    head, *tail = words
+    assert text.split("\n") == [head, "shop · Claude Code · Bash", "npm test", *tail]
+
+
+def test_every_outcome_has_its_words_here() -> None:
+    assert {row[0] for row in SETTLED.values()} == set(Outcome)
+
+
+@pytest.mark.parametrize("outcome", [outcome for outcome in Outcome if outcome is not Outcome.ALLOWED])
+@pytest.mark.parametrize("ran", Ran)
+def test_only_what_the_agent_took_counts_as_allowed_or_written(outcome: Outcome, ran: Ran) -> None:
+    request = make_request()
+    text = shown(settled_card(request, outcome, answer=answer_by(choice_of(request, "s0")), ran=ran))
+    assert "✅" not in text
+    assert "Written" not in text
+    assert "Allowed by" not in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1 min 00 s"), (3725, "62 min 05 s")]
+)
+def test_how_long_it_took_is_said_in_words(seconds: float, words: str) -> None:
+    request = make_request()
+    answer = replace(answer_by(choice_of(request, "a")), after_s=seconds)
+    assert f"after {words}\n" in shown(settled_card(request, Outcome.ALLOWED, answer=answer))
+
+
+def test_names_and_reasons_cannot_write_html() -> None:
+    request = make_request()
+    answer = answer_by(choice_of(request, "r"), "<b>Ada</b> & Co", message="</i><a href='x'>\u202e")
+    text = shown(settled_card(request, Outcome.DENIED, answer=answer, detail="<pre>"))
+    assert "Denied by <b>Ada</b> & Co (<pre>)" in text
+    assert "“</i><a href='x'>⟨U+202E⟩”" in text
+
+
+# Whatever an agent may send
+
+nasty = st.text(st.characters(exclude_categories=()), max_size=12) | st.sampled_from(
+    [
+        "<b>",
+        "</pre>",
+        "&lt;",
+        "&#8238;",
+        "\u202e",
+        "\x00",
+        "\ud800",
+        "🎉",
+        "e" + "\u0301" * 9,
+        "\n",
+        "```",
+        "a\tb",
+        " ",
+        "\r\n",
+    ]
+)
+texts = st.builds(lambda text, times: text * times, nasty, st.sampled_from([1, 1, 1, 2, 40, 400]))
+short = st.builds(lambda text, times: text * times, nasty, st.sampled_from([1, 1, 2, 20]))
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | short,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(short, inner, max_size=3),
+    max_leaves=6,
+)
+KEYS = [
+    *("command", "description", "timeout", "run_in_background", "file_path", "content", "old_string", "new_string"),
+    *("replace_all", "edits", "plan", "planFilePath", "questions", "url", "prompt", "query", "subagent_type"),
+]
+TOOLS = ["Bash", "Write", "Edit", "MultiEdit", "apply_patch", "ExitPlanMode", "AskUserQuestion", "Read", "WebFetch"]
+TOOLS += ["WebSearch", "Task", "Agent", "mcp__a__b", "mcp__", "Glob"]
+options = st.fixed_dictionaries({}, optional={"label": short | values, "description": short | values, "odd": values})
+questions = st.fixed_dictionaries(
+    {},
+    optional={
+        "question": short | values,
+        "header": short | values,
+        "multiSelect": st.booleans() | values,
+        "options": st.lists(options | values, max_size=4) | values,
+        "odd": values,
+    },
+)
+edits = st.fixed_dictionaries(
+    {"old_string": short, "new_string": short}, optional={"file_path": values, "replace_all": values, "odd": values}
+)
+shaped = st.fixed_dictionaries(
+    {},
+    optional={
+        **dict.fromkeys(KEYS, short | texts | values),
+        "timeout": st.integers() | st.just(10**400) | values,
+        "questions": st.lists(questions | values, max_size=3) | values,
+        "edits": st.lists(edits, max_size=3) | values,
+    },
+)
+inputs = shaped | st.dictionaries(st.sampled_from(KEYS) | short, values | texts, max_size=5)
+suggestions = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["addRules", "replaceRules", "removeRules", "setMode", "addDirectories"]) | values,
+            "rules": st.lists(st.fixed_dictionaries({"toolName": short, "ruleContent": texts}) | values, max_size=3),
+            "mode": short,
+            "directories": st.lists(texts, max_size=3) | values,
+            "destination": st.sampled_from(["session", "userSettings"]) | values,
+            "behavior": st.sampled_from(["allow", "deny"]) | values,
+        },
+    ),
+    max_size=6,
+)
+
+
+@st.composite
+def hostile_requests(draw: st.DrawFn) -> Request:
+    """What a dialect makes of the worst input; half of them small enough to fit."""
+    event = {
+        "hook_event_name": draw(st.sampled_from(["PermissionRequest", "PermissionRequest", "PreToolUse"])),
+        "tool_name": draw(st.sampled_from(TOOLS) | short),
+        "tool_input": draw(inputs),
+        **draw(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "permission_suggestions": suggestions,
+                    "cwd": texts,
+                    "agent_id": short,
+                    "agent_type": texts,
+                    "decision_reason": texts,
+                    "blocked_path": texts,
+                    "mcp_server": texts | values,
+                },
+            )
+        ),
+    }
+    agent = draw(st.sampled_from(["claude", "claude", "codex"]))
+    caller = Caller(agent=agent, deadline_s=590.0, project=draw(st.just("/home/dev/shop") | texts))
+    event["hook_event_name"] = "PermissionRequest" if agent == "codex" else event["hook_event_name"]
+    return parse_request("f" * 32, caller, json.dumps(event).encode())
+
+
+answers = st.builds(lambda person, label, saved, message: (person, label, saved, message), texts, texts, texts, texts)
+
+
+def forged(request: Request, words: tuple[str, str, str, str], key: str) -> Answer:
+    choice = next((choice for choice in request.choices if choice.key == key), request.choices[0])
+    person, label, saved, message = words
+    return replace(answer_by(choice, person, message=message), label=label, saved=saved)
+
+
+@given(hostile_requests(), answers, st.sampled_from(["a", "d", "r", "x", "s0"]), st.sampled_from(Outcome), st.data())
+@settings(max_examples=500, derandomize=True, deadline=None)
+def test_telegram_takes_a_card_of_whatever_an_agent_may_send(
+    request: Request, words: tuple[str, str, str, str], key: str, outcome: Outcome, data: st.DataObject
+) -> None:
+    answer = forged(request, words, key)
+    cards = [
+        open_card(request),
+        open_card(request, seen=True, refreshed=True),
+        sending_card(request, answer),
+        settled_card(
+            request,
+            outcome,
+            answer=data.draw(st.sampled_from([answer, None])),
+            ran=data.draw(st.sampled_from(Ran)),
+            detail=data.draw(texts),
+        ),
+    ]
+    assert {card.phase for card in cards} == {Phase.OPEN, Phase.SENDING, Phase.SETTLED}
+    for card in cards:
+        assert units(shown(card)) <= MAX_UNITS
+    name, file = whole_of(request)
+    assert file.decode().strip()
+    assert name.isprintable()
+    assert "/" not in name
+
+
+NAMES = {"label", "description", "question", "header", "options", "multiSelect", *KEYS}
+"""Keys that a form knows: it says what they mean, and need not repeat them."""
+
+
+def strings_in(value: object) -> list[str]:
+    """Every string inside, and every key that no form knows."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        keys = [key for key in value if key not in NAMES]
+        return keys + [text for item in value.values() for text in strings_in(item)]
+    return [text for item in value for text in strings_in(item)] if isinstance(value, list) else []
+
+
+def is_in(text: str, shown_text: str) -> bool:
+    """As one line or line by line, as it is or the way JSON writes it inside a larger value."""
+    quoted = json.dumps(text, ensure_ascii=False)[1:-1]
+    ways = [
+        [visible(text, one_line=True)],
+        visible(text).split("\n"),
+        [visible(quoted, one_line=True)],
+    ]
+    return any(all(line.replace("\t", " ").strip() in shown_text for line in way) for way in ways)
+
+
+def missing_from(shown_text: str, fields: Mapping[str, Any]) -> list[str]:
+    """Strings of an input that its card does not show."""
+    return [text for text in strings_in(dict(fields)) if not is_in(text, shown_text)]
+
+
+@given(hostile_requests())
+@settings(max_examples=500, derandomize=True, deadline=None)
+def test_of_a_request_that_fits_nothing_is_missing_and_of_any_other_the_card_says_so(request: Request) -> None:
+    card = open_card(request)
+    text = shown(card)
+    if fits(request):
+        assert missing_from(text, request.input) == []
+        assert " characters are not shown. " not in text
+        assert SHOW_WHOLE not in card.choices
+    else:
+        assert " characters are not shown. " in text or "Some buttons say more than fits here." in text
+        assert SHOW_WHOLE in card.choices
+        assert not [choice for choice in card.choices if choice.decision.verdict is Verdict.ALLOW]
+
+
+@given(hostile_requests())
+@settings(max_examples=150, derandomize=True, deadline=None)
+def test_the_file_holds_every_string_of_the_input(request: Request) -> None:
+    file = whole_of(request)[1].decode()
+    for text in strings_in(dict(request.input)):
+        plain = text.encode("utf-8", "backslashreplace").decode()
+        quoted = json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "backslashreplace").decode()
+        assert plain in file or quoted in file or all(line in file for line in plain.split("\n"))

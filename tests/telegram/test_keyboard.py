@@ -1,0 +1,110 @@
+"""The buttons: where they stand, what they say, and that each leads back to its choice."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from tapgate.core.case import SHOW_WHOLE
+from tapgate.model import Act, Card, Choice
+from tapgate.telegram.callback import decode_button
+from tapgate.telegram.keyboard import MOST_UNITS, is_cut, keyboard_of
+from tapgate.telegram.text import units
+from tests.builders import SUGGESTION, make_request
+
+from .cards import captured, open_card, shown
+
+
+def layout(card: Card) -> list[list[str]]:
+    return [[key.text for key in row] for row in keyboard_of(card)]
+
+
+def test_allow_and_deny_stand_side_by_side_and_all_else_below() -> None:
+    suggestions = (SUGGESTION, {"type": "setMode", "mode": "acceptEdits", "destination": "session"})
+    assert layout(open_card(make_request(suggestions=suggestions))) == [
+        ["Allow", "Deny"],
+        ["Always allow `npm test *` in this project"],
+        ["Accept edits in this session"],
+        ["Deny with a reason…"],
+        ["Deny and stop"],
+    ]
+
+
+def test_a_question_s_options_come_first_and_deny_after_them() -> None:
+    options = [{"label": "Postgres"}, {"label": "SQLite"}]
+    questions = {"questions": [{"question": "Which?", "options": options}]}
+    card = open_card(make_request(tool="AskUserQuestion", tool_input=questions))
+    assert layout(card) == [["Postgres"], ["SQLite"], ["Deny"], ["Deny with a reason…"], ["Deny and stop"]]
+
+
+def test_content_that_was_not_shown_can_be_shown_or_refused_but_not_allowed() -> None:
+    card = open_card(make_request(tool_input={"command": "x" * 9000}))
+    assert layout(card) == [["Show all of it"], ["Deny"], ["Deny with a reason…"], ["Deny and stop"]]
+
+
+def test_a_card_without_choices_has_no_keyboard() -> None:
+    request = make_request()
+    assert keyboard_of(Card(request, open_card(request).phase, (), 0.0, 0.0)) == ()
+
+
+def test_colours_say_what_is_good_and_what_is_bad() -> None:
+    styles = {key.text: key.style for row in keyboard_of(open_card(make_request())) for key in row}
+    assert (styles["Allow"], styles["Deny"], styles["Deny and stop"]) == ("success", "danger", "")
+
+
+@pytest.mark.parametrize("request_", captured().values(), ids=captured())
+def test_every_button_leads_back_to_its_choice(request_: Any) -> None:
+    card = open_card(request_)
+    keys = [key for row in keyboard_of(card) for key in row]
+    found = []
+    for key in keys:
+        button = decode_button(key.data)
+        assert button is not None
+        assert button.request_id == request_.id
+        (choice,) = (c for c in card.choices if (c.key, c.seal) == (button.choice_key, button.seal))
+        assert key.text.rstrip("…") in choice.label
+        found.append(choice)
+    assert len(found) == len(card.choices)
+    assert all(choice in found for choice in card.choices)
+
+
+def labelled(label: str) -> Choice:
+    return Choice("s0", label, Act.DECIDE, seal="x")
+
+
+@pytest.mark.parametrize(
+    ("label", "text"),
+    [
+        ("x" * 48, "x" * 48),
+        ("x" * 49, "x" * 47 + "…"),
+        ("🎉" * 24, "🎉" * 24),
+        ("🎉" * 25, "🎉" * 23 + "…"),  # 50 units: they would be 100 bytes, and half a character is none
+        ("a\nb", "a⏎b"),
+        ("a\u202eb", "a⟨U+202E⟩b"),
+        ("\ud800", "⟨U+D800⟩"),
+        ("<b>&amp;", "<b>&amp;"),  # no HTML on buttons
+        (" ", "“ ”"),
+        ("\t", "“ ”"),
+    ],
+)
+def test_a_button_shows_its_words_as_far_as_they_go(label: str, text: str) -> None:
+    request = make_request()
+    card = Card(request, open_card(request).phase, (labelled(label),), 0.0, 0.0)
+    ((key,),) = keyboard_of(card)
+    assert key.text == text
+    assert units(key.text) <= MOST_UNITS
+    assert is_cut(labelled(label)) is text.endswith("…")
+    shown(card)
+
+
+def test_a_button_of_16_mib_costs_nothing() -> None:
+    """A rule may hold a whole command, and a command may hold a whole file."""
+    begun = time.perf_counter()
+    rule = {"toolName": "Bash", "ruleContent": "\u202e" * (4 * 1024 * 1024)}
+    request = make_request(suggestions=({**SUGGESTION, "rules": [rule]},))
+    assert SHOW_WHOLE in open_card(request).choices
+    shown(open_card(request))
+    shown(open_card(request, seen=True))
+    assert time.perf_counter() - begun < 5
