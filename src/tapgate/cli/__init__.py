@@ -13,6 +13,7 @@ from tapgate.cli.demo import demo
 from tapgate.cli.hooks import hooks
 from tapgate.cli.log import log
 from tapgate.cli.simulator import simulator
+from tapgate.cli.status import status
 from tapgate.errors import TapgateError
 
 app = typer.Typer(
@@ -26,6 +27,7 @@ app.command()(daemon)
 app.command()(demo)
 app.command()(simulator)
 app.command()(log)
+app.command()(status)
 app.add_typer(hooks, name="hooks")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -10,6 +12,7 @@ from contextlib import AsyncExitStack
 import anyio
 from anyio.abc import TaskGroup
 
+from tapgate import __version__
 from tapgate.agents import parse_request
 from tapgate.config import Config
 from tapgate.core.desk import Desk
@@ -42,6 +45,7 @@ class Daemon:
         self._report = report
         self._people = config.persons()
         self._poll_noted = 0.0
+        self._started_at = time.time()
         self._stop = anyio.Event()
 
     async def run(self, ready: Callable[[str], None]) -> None:
@@ -79,7 +83,8 @@ class Daemon:
                 report=self._report,
             )
             self._engine.connect(self._front)
-            await self._serve(Listener(sock, self._engine, report=self._report), ready)
+            listener = Listener(sock, self._engine, report=self._report, status=self._status)
+            await self._serve(listener, ready)
 
     def _lock_state(self, stack: AsyncExitStack) -> None:
         """Two daemons must not share a journal. A disk that takes no lock takes no journal either: that is told, and
@@ -138,6 +143,22 @@ class Daemon:
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text))
+
+    def _status(self) -> bytes:
+        """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""
+        poller = self._front.poller
+        return json.dumps(
+            {
+                "version": __version__,
+                "pid": os.getpid(),
+                "started_at": self._started_at,
+                "people": len(self._people),
+                "open_requests": len(self._engine.desk.open_cards()),
+                "last_poll_at": poller.last_success,
+                "telegram": poller.trouble or "ok",
+                "journal": self._journal.failure or "ok",
+            }
+        ).encode()
 
     async def _purge(self) -> None:
         while True:

@@ -89,10 +89,12 @@ class Listener:
         report: Callable[[str], None],
         stall_s: float = STALL_S,
         most_callers: int = MOST_CALLERS,
+        status: Callable[[], bytes] = bytes,
     ) -> None:
         self._sock = sock
         self._engine = engine
         self._report = report
+        self._status = status
         self._stall_s = stall_s
         self._most_callers = most_callers
         self._callers = 0
@@ -166,6 +168,9 @@ class Listener:
             case Kind.TAKEN:
                 # The daemon was restarted between the answer and its confirmation.
                 await self._engine.handle(CallerConfirmed(_request_id(header)))
+            case Kind.STATUS:
+                connection.send_last(encode_frame(Kind.REPLY, self._status(), exit=0))
+                await connection.write_last()
             case _:
                 raise FrameError(f"a {header.kind.value} frame cannot come first")
 

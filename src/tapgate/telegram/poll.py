@@ -12,6 +12,8 @@ from tapgate.telegram.api import READ_S, BusyError, ConflictError, OutageError, 
 TIMEOUT_S = 20
 SLACK_S = 5.0
 LONGEST_BACKOFF_S = 30.0
+REPEAT_S = 1.0  # a server that answers at once with nothing new is not asked in a tight loop
+REBUILD_S = 5.0
 OFFSET_KEPT_S = 6 * 86_400  # after a week without updates Telegram may number them anew
 
 
@@ -69,9 +71,12 @@ class Poller:
         except Exception as error:  # this loop is the only ear there is: it goes on whatever happens
             await self._failed(f"polling failed unexpectedly ({type(error).__name__})", slow=False)
             return
+        before = self._offset
         for update in updates:
             await self._take(update)
         await self._succeeded()
+        if updates and self._offset == before:
+            await self._sleep(REPEAT_S)
 
     async def _take(self, update: dict[str, Any]) -> None:
         number = update.get("update_id")
@@ -94,7 +99,10 @@ class Poller:
         if self._told not in ("", "ok"):
             self._report("Telegram answers again")
         self._told = "ok"
-        await self._resumed(away_s)
+        try:
+            await self._resumed(away_s)
+        except Exception as error:  # whoever is told may fail; the next tap must be heard all the same
+            self._report(f"the return of Telegram could not be handled ({type(error).__name__}: {error})")
 
     async def _failed(self, sentence: str, *, slow: bool) -> None:
         self._failures += 1
@@ -103,5 +111,13 @@ class Poller:
             self._told = sentence
             self._report(sentence)
         if self._failures >= 2:
-            await self._api.rebuild_polls()
-        await self._sleep(LONGEST_BACKOFF_S if slow else min(2.0 ** (self._failures - 1), LONGEST_BACKOFF_S))
+            await self._rebuild()
+        await self._sleep(LONGEST_BACKOFF_S if slow else min(2.0 ** min(self._failures - 1, 10), LONGEST_BACKOFF_S))
+
+    async def _rebuild(self) -> None:
+        """What is wedged may refuse to be closed as well, or never come to an end of it."""
+        try:
+            with anyio.move_on_after(REBUILD_S):
+                await self._api.rebuild_polls()
+        except Exception as error:
+            self._report(f"the connections to Telegram could not be made anew ({type(error).__name__})")
