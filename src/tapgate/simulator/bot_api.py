@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from .changes import Changes
@@ -87,6 +87,8 @@ class BotApi:
             )
         except RefusedError as error:
             return render_refusal(error)
+        except ClientDisconnect:
+            raise NoAnswerError(_HUNG_UP, "the caller hung up in the middle of its call") from None
         call.params = params.recorded()
         fault = self._faults.take(name)
         if fault is None:
