@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.fields import FieldInfo
 
 from tapgate import paths
 from tapgate.errors import ConfigError
@@ -78,7 +79,6 @@ _EXPECTED = {
     "path_type": "a path in quotes",
     "model_type": "a table",
     "tuple_type": "a list of tables, written as [[people]]",
-    "missing": "a value: it is required",
 }
 
 
@@ -96,12 +96,12 @@ def load_config(given: Path | None = None) -> Config:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        if given is None and CONFIG_VARIABLE not in os.environ:
+        if given is None and not os.environ.get(CONFIG_VARIABLE):
             return Config()
         raise ConfigError(f"{path}: there is no such file; see config.example.toml for one to start from") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from error
-    return parse_config(text, source=str(path), base=path.parent)
+    except (OSError, ValueError) as error:  # from None: an error of decoding holds all that was read
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    return parse_config(text, source=str(path), base=path.absolute().parent)
 
 
 def parse_config(text: str, *, source: str, base: Path) -> Config:
@@ -109,7 +109,7 @@ def parse_config(text: str, *, source: str, base: Path) -> Config:
     try:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{source}: this is not valid TOML: {error}") from error
+        raise ConfigError(f"{source}: this is not valid TOML: {redact(str(error))}") from None
     try:
         config = Config.model_validate(found)
     except ValidationError as error:
@@ -121,19 +121,23 @@ def parse_config(text: str, *, source: str, base: Path) -> Config:
         seen.add((person.user_id, person.chat_id))
     if not re.match(r"https?://[^/\s]+", config.telegram.base_url):
         raise ConfigError(f"{source}: telegram.base_url: expected an address like https://api.telegram.org")
+    token_file = config.telegram.token_file
+    if token_file:
+        token_file = str(_placed(Path(token_file), base, f"{source}: telegram.token_file"))
     return config.model_copy(
         update={
-            "socket_path": base / config.socket_path.expanduser(),
-            "state_dir": base / config.state_dir.expanduser(),
-            "telegram": config.telegram.model_copy(
-                update={
-                    "token_file": str(base / Path(config.telegram.token_file).expanduser())
-                    if config.telegram.token_file
-                    else ""
-                }
-            ),
+            "socket_path": _placed(config.socket_path, base, f"{source}: socket_path"),
+            "state_dir": _placed(config.state_dir, base, f"{source}: state_dir"),
+            "telegram": config.telegram.model_copy(update={"token_file": token_file}),
         }
     )
+
+
+def _placed(path: Path, base: Path, where: str) -> Path:
+    try:
+        return base / path.expanduser()
+    except RuntimeError:
+        raise ConfigError(f"{where}: expected a path, but nobody here has the home it begins with") from None
 
 
 def read_token(config: Config) -> str:
@@ -144,8 +148,8 @@ def read_token(config: Config) -> str:
         source = config.telegram.token_file
         try:
             token = Path(source).read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"telegram.token_file: {source} cannot be read: {error}") from error
+        except (OSError, ValueError) as error:  # from None: an error of decoding holds all that was read
+            raise ConfigError(f"telegram.token_file: {source} cannot be read: {error}") from None
     elif not token:
         token = config.telegram.token
         source = "telegram.token in the config"
@@ -159,16 +163,26 @@ def read_token(config: Config) -> str:
     return token
 
 
+def redact(text: str) -> str:
+    """Without anything that looks like a bot token, wherever it was put by mistake."""
+    return TOKEN_SHAPE.sub("<token>", text)
+
+
 def _sentence(fault: Mapping[str, Any]) -> str:
     location: tuple[str | int, ...] = fault["loc"]
     key = ""
     for part in location:
         key += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if key else part
+    key = redact(key)
+    name = str(location[-1])
     if fault["type"] == "extra_forbidden":
-        known = _known_keys(location[:-1])
-        near = difflib.get_close_matches(str(location[-1]), known, n=1, cutoff=0.5)
+        known = _fields(location)
+        near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean {near[0]}?" if near else f"known here: {', '.join(sorted(known))}"
         return f"{key}: unknown key; {hint}"
+    if fault["type"] == "missing":
+        number = _fields(location)[name].annotation is int
+        return f"{key}: expected {'a whole number' if number else 'a value'}, found nothing"
     expected = _EXPECTED.get(fault["type"])
     if expected is None:
         message = str(fault["msg"])
@@ -176,17 +190,16 @@ def _sentence(fault: Mapping[str, Any]) -> str:
     return f"{key}: expected {expected}, found {_shown(key, fault['input'])}"
 
 
-def _known_keys(location: tuple[str | int, ...]) -> list[str]:
-    table: type[BaseModel] = Config
+def _fields(location: tuple[str | int, ...]) -> Mapping[str, FieldInfo]:
+    """The fields of the table that this key stands in."""
     tables: dict[str, type[BaseModel]] = {
         "telegram": Telegram,
         "people": PersonEntry,
         "journal": JournalTable,
     }
-    if location:
-        table = tables[str(location[0])]
-    return list(table.model_fields)
+    table = tables[str(location[0])] if len(location) > 1 else Config
+    return table.model_fields
 
 
 def _shown(key: str, value: object) -> str:
-    return "something else" if "token" in key or "proxy" in key else repr(value)[:60]
+    return "something else" if "token" in key or "proxy" in key else redact(repr(value))[:60]

@@ -18,6 +18,8 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 MAX_HEADER_BYTES = 16 * 1024
 TICK_S = 1.0  # how often a waiting caller looks whether its parent lives
 CONFIRM_S = 0.25  # how long an answered caller tries to tell a daemon that is just restarting
+PIPE_BYTES = 4096  # what a pipe takes without blocking once it is ready at all
+PIECE_BYTES = 8192  # what a fresh socket takes in one piece, on macOS too
 
 
 class LostError(Exception):
@@ -25,9 +27,9 @@ class LostError(Exception):
 
 
 def leave(sentence: str) -> None:
-    """Go without an opinion, telling why on stderr."""
+    """Go without an opinion, telling why in one line on stderr."""
     try:
-        posix.write(2, b"tapgate: " + sentence.encode("utf-8", "replace") + b"\n")
+        posix.write(2, b"tapgate: " + " ".join(sentence.split()).encode("utf-8", "replace") + b"\n")
     except OSError:
         pass
     posix._exit(0)
@@ -55,11 +57,12 @@ class Caller:
         posix._exit(code)
 
     def wait(self, fd: int, events: int, until: float) -> bool:
-        """Wait for `fd`, for the parent's death, or for the time; False when the time is over."""
+        """Wait for `fd` (-1: for nothing), for the parent's death, or for the time; False when the time is over."""
         poll = select.poll()
-        poll.register(fd, events)
         if fd != 1:
             poll.register(1, 0)  # reports only that nobody reads our stdout any more
+        if fd >= 0:
+            poll.register(fd, events)
         while True:
             left = until - time.monotonic()
             if left <= 0:
@@ -72,10 +75,16 @@ class Caller:
                     return True
                 if what & (select.POLLERR | select.POLLHUP):
                     self.go(b"orphaned", 0)
+                if what & select.POLLNVAL:  # closed from the start, or, on macOS, a device: there is nothing to watch
+                    poll.unregister(got)
 
     def read_stdin(self) -> bytes:
         if posix.isatty(0):
             leave("this is the hook that a coding agent runs; it expects the agent's JSON on stdin")
+        try:
+            posix.fstat(1)
+        except OSError:  # the connection would get its number, and the answer with it
+            leave("stdout is closed, so no answer could be given")
         chunks = []
         size = 0
         while self.wait(0, select.POLLIN, self.deadline):
@@ -120,8 +129,13 @@ class Caller:
             b"attended=%d" % (environ.get(b"CLAUDE_CODE_SESSION_ATTENDED") == b"1"),
             b"project=" + quote(project),
         )
+        frame = b" ".join(words) + b"\n" + body
         assert self.sock is not None
-        self.sock.sendall(b" ".join(words) + b"\n" + body)
+        self.asked = len(frame) <= PIECE_BYTES  # a signal cannot find half of it sent
+        try:
+            self.sock.sendall(frame)
+        except ConnectionError:
+            return  # it hung up on us; what it said before that is read next
         self.asked = True
 
     def receive(self) -> "tuple[bytes, dict[bytes, bytes], bytes]":
@@ -151,13 +165,19 @@ class Caller:
             raise LostError
         self.rest += chunk
 
-    def pause(self, seconds: float) -> None:
-        """Sleep, but notice a dead parent."""
-        until = min(self.deadline, time.monotonic() + seconds)
-        while time.monotonic() < until:
-            time.sleep(max(0.0, min(TICK_S, until - time.monotonic())))
-            if posix.getppid() != self.parent:
-                posix._exit(0)
+    def write_stdout(self, data: bytes) -> None:
+        """An agent that does not read is waited for until the deadline, and as long as it lives."""
+        until = max(self.deadline, time.monotonic() + TICK_S)
+        rest = memoryview(data)
+        while rest:
+            if not self.wait(1, select.POLLOUT, until):
+                leave("nobody read the answer in time")
+            try:
+                rest = rest[posix.write(1, rest[:PIPE_BYTES]) :]
+            except BlockingIOError:
+                pass
+            except BrokenPipeError:
+                self.go(b"orphaned", 0)
 
     def confirm(self) -> None:
         """Tell the daemon that the answer is on stdout. It is told again where it died in between."""
@@ -181,14 +201,6 @@ class Caller:
 
 def quote(value: bytes) -> bytes:
     return b"".join(b"%c" % c if 32 < c < 127 and c != 37 else b"%%%02X" % c for c in value)
-
-
-def write_stdout(data: bytes) -> None:
-    while data:
-        try:
-            data = data[posix.write(1, data) :]
-        except BlockingIOError:
-            select.select((), (1,), ())
 
 
 def options(argv: "list[str]") -> "dict[str, str]":
@@ -222,15 +234,16 @@ def main(argv: "list[str]") -> None:
             kind, fields, answer = caller.receive()
             break
         except (OSError, LostError) as error:
-            if not backoff_s:
+            if not backoff_s and not isinstance(error, BlockingIOError):  # that one is a daemon with a full queue
                 leave("the daemon is not running (" + str(error) + "); start it with `tapgate daemon`")
+            backoff_s = backoff_s or 0.05
             if time.monotonic() + backoff_s >= caller.deadline:
                 leave("the daemon went away and did not come back in time; no opinion")
-            caller.pause(backoff_s)
+            caller.wait(-1, 0, time.monotonic() + backoff_s)
             backoff_s = min(backoff_s * 2, 1.0)
     if kind != b"reply":
         leave(answer.decode("utf-8", "replace") or "the daemon has no opinion")
-    write_stdout(answer)
+    caller.write_stdout(answer)
     caller.confirm()
     code = fields.get(b"exit", b"0")
     posix._exit(int(code) if code.isdigit() else 0)

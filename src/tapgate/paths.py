@@ -25,11 +25,14 @@ def default_state_dir() -> Path:
 
 
 def default_socket_path() -> Path:
-    """In the user's runtime directory; where that is too deep for a socket, in a directory of the user's under /tmp."""
+    """In the user's runtime directory; where that is too deep for a socket, or taken, in a directory under /tmp."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it warns where XDG_RUNTIME_DIR is unset; make_private_dir checks the rest
-        path = platformdirs.user_runtime_path(APP, appauthor=False) / "daemon.sock"
-    if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
+        try:
+            path = platformdirs.user_runtime_path(APP, appauthor=False) / "daemon.sock"
+        except OSError:  # somebody else has put a directory of that name under /tmp
+            path = None
+    if path is not None and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
     return Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}" / "daemon.sock"
 

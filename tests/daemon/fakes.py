@@ -64,9 +64,9 @@ class Diary:
         self.reports.append(sentence)
         self._wake()
 
-    async def until(self, find: Callable[[], Found | None]) -> Found:
+    async def until(self, find: Callable[[], Found | None], *, wait_s: float = PATIENCE_S) -> Found:
         """What `find` gives, as soon as it gives something."""
-        with anyio.fail_after(PATIENCE_S):
+        with anyio.fail_after(wait_s):
             while not (found := find()):
                 await self._changed.wait()
         return found

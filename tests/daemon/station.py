@@ -84,10 +84,10 @@ class Station:
         self.guests.append(guest)
         return guest
 
-    async def waiting(self, number: int = 1, *, parent: int = 0) -> Guest:
+    async def waiting(self, number: int = 1) -> Guest:
         """A caller whose question is on the phone."""
         guest = await self.guest()
-        await guest.say(ask_frame(number, parent=str(parent)))
+        await guest.say(ask_frame(number))
         await self.posted(number)
         return guest
 

@@ -8,7 +8,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -18,12 +18,13 @@ from anyio.abc import UNIXSocketStream
 
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Post, Record
-from tapgate.core.events import Asked
+from tapgate.core.events import AgentProbed, Asked
 from tapgate.core.memory import Remembered
 from tapgate.model import Instant, Outcome, Phase
 from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, Kind, encode_frame
 from tests.builders import ADA, event_bytes, make_request, request_id, tap_on
 from tests.core.ledger import Ledger
+from tests.daemon.fakes import PATIENCE_S
 from tests.daemon.station import Guest, Station, ask_frame, new_station
 
 NOBODY_UID = 65534
@@ -166,7 +167,8 @@ async def test_garbage_after_the_question_ends_that_request_and_no_other() -> No
         guest = await station.waiting(2)
         await guest.say(b"and another thing\n")
         assert await guest.is_dropped()
-        assert await station.diary.until(lambda: station.diary.outcome(request_id(2))) is Outcome.CALLER_LOST
+        await station.engine.handle(AgentProbed(request_id(2), alive=True))
+        assert station.diary.outcome(request_id(2)) is Outcome.CALLER_LOST
         assert any("made no sense" in report for report in station.diary.reports)
         await station.tap(1)
         assert b'"behavior":"allow"' in (await waiting.hear())[1]
@@ -206,6 +208,13 @@ async def _while_refused(station: Station) -> None:
             _, body = await guest.hear()
             if b"cannot come first" in body:
                 return
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    """For what leaves no trace in the diary."""
+    with anyio.fail_after(PATIENCE_S):
+        while not condition():
+            await anyio.lowlevel.checkpoint()
 
 
 @contextmanager
@@ -258,11 +267,28 @@ async def test_a_caller_that_does_not_read_its_answer_is_dropped_and_delays_nobo
 async def test_a_caller_that_left_without_a_word_before_its_answer_is_no_fault() -> None:
     async with new_station() as station:
         guest = await station.waiting(1)
-        await guest.hang_up()
-        await station.tap(1)
-        await station.diary.until(lambda: station.diary.outcome(request_id(1)))
+        station.records.disk = anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(station.tap)
+            await _until(lambda: station.records.waiting > 0)
+            await guest.hang_up()  # after the tap, before the answer
+            station.records.disk.set()
+        assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is Outcome.NOT_TAKEN
         assert station.diary.reports == []
-        assert not station.diary.answered(request_id(1)) or station.diary.outcome(request_id(1)) is Outcome.NOT_TAKEN
+
+
+async def test_a_caller_that_leaves_in_the_middle_of_its_answer_is_no_fault() -> None:
+    plan = event_bytes(tool="ExitPlanMode", tool_input={"plan": "x" * 4_000_000}, suggestions=())
+    async with new_station() as station:
+        guest = await station.guest()
+        await guest.say(ask_frame(1, plan))
+        await station.posted(1)
+        await station.tap(1)
+        await guest.stream.receive(1)
+        await guest.hang_up()
+        assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is Outcome.NOT_TAKEN
+        assert station.diary.reports == []
+        await station.serves(2)
 
 
 async def test_an_event_that_asks_nothing_is_answered_at_once_and_empty() -> None:
@@ -298,10 +324,11 @@ async def test_a_fault_in_the_daemon_is_no_opinion_and_is_reported() -> None:
 )
 async def test_a_caller_says_why_it_goes(why: str, outcome: Outcome) -> None:
     async with new_station() as station:
-        guest = await station.waiting(1, parent=os.getpid())
+        guest = await station.waiting(1)
         await guest.say(encode_frame(Kind.GONE, why=why))
         assert await guest.is_dropped()
-        assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is outcome
+        await station.engine.handle(AgentProbed(request_id(1), alive=True))
+        assert station.diary.outcome(request_id(1)) is outcome
 
 
 async def test_a_listener_that_stops_takes_nobody_new_and_serves_who_is_there() -> None:
@@ -391,9 +418,7 @@ async def test_of_two_at_once_with_the_same_id_only_the_second_is_refused() -> N
         station.records.disk = anyio.Event()
         first, second = await station.guest(), await station.guest()
         await first.say(ask_frame(1))
-        with anyio.fail_after(5):
-            while not station.records.waiting:
-                await anyio.lowlevel.checkpoint()
+        await _until(lambda: station.records.waiting > 0)
         await second.say(ask_frame(1, event_bytes(tool="Write")))
         await _is_read(station)
         station.records.disk.set()

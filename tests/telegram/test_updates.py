@@ -56,7 +56,7 @@ def test_a_tap_carries_its_user_its_card_and_its_button() -> None:
     assert parse_update(query()) == Tapped(tap, BUTTON.request_id, "s0", "Ab-_90xy")
 
 
-@pytest.mark.parametrize("data", ["", "garbage", DATA + "x", "x" * 64])
+@pytest.mark.parametrize("data", ["", "garbage", DATA + "!", "x" * 64])
 def test_a_tap_with_forged_data_belongs_to_no_request(data: str) -> None:
     assert parse_update(query(data=data)) == Tapped(Tap(QUERY["id"], 1001, Copy(-500, 7), data), "", "", "")
 
@@ -81,8 +81,10 @@ def test_a_tap_on_an_inaccessible_message_still_tells_where_it_stands() -> None:
 
 @pytest.mark.parametrize(
     "place",
-    [None, "x", 5, [], {}, {"message_id": 7}, {"chat": {"id": -500}}, {"chat": 5, "message_id": 7}]
-    + [{"chat": {"id": "-500"}, "message_id": 7}, {"chat": {"id": -500}, "message_id": "7"}],
+    [
+        *(None, "x", 5, [], {}, {"message_id": 7}, {"chat": {"id": -500}}, {"chat": 5, "message_id": 7}),
+        *({"chat": {"id": "-500"}, "message_id": 7}, {"chat": {"id": -500}, "message_id": "7"}),
+    ],
 )
 def test_a_tap_from_nowhere_is_a_tap_without_a_card(place: object) -> None:
     """The desk answers it and lets it change nothing."""
@@ -185,7 +187,7 @@ junk = st.recursive(
         },
     )
 )
-@settings(max_examples=500, derandomize=True, deadline=None)
+@settings(max_examples=200, derandomize=True, deadline=None)
 def test_an_odd_update_is_read_refused_or_nothing_but_never_somebody_else_s(update: dict[str, Any]) -> None:
     """It may raise (the poller reports it and goes on); what comes out is of the right types."""
     try:
@@ -194,8 +196,13 @@ def test_an_odd_update_is_read_refused_or_nothing_but_never_somebody_else_s(upda
         return
     assert event is None or isinstance(event, Tapped | Replied)
     if isinstance(event, Tapped):
-        assert type(event.tap.user_id) is int
-        assert event.tap.copy is None or {type(event.tap.copy.chat_id), type(event.tap.copy.message_id)} == {int}
+        copy = event.tap.copy
+        assert_numbers(event.tap.user_id, *([copy.chat_id, copy.message_id] if copy else []))
     if isinstance(event, Replied):
-        assert {type(event.user_id), type(event.chat_id), type(event.reply_to), type(event.message_id)} == {int}
-    assert command is None or [type(part) for part in command] == [str, int, int, int]
+        assert_numbers(event.user_id, event.chat_id, event.reply_to, event.message_id)
+    if command is not None:
+        assert_numbers(*command[1:])
+
+
+def assert_numbers(*found: object) -> None:
+    assert all(isinstance(number, int) for number in found)

@@ -52,7 +52,7 @@ class Daemon:
         config = self._config
         make_private_dir(config.socket_path.parent)
         async with AsyncExitStack() as stack:
-            stack.callback(Lock(config.socket_path.with_suffix(".lock")).release)
+            self._lock_socket(stack)
             self._lock_state(stack)
             sock = inherited_socket()
             if sock is None:
@@ -86,13 +86,22 @@ class Daemon:
             listener = Listener(sock, self._engine, report=self._report, status=self._status)
             await self._serve(listener, ready)
 
+    def _lock_socket(self, stack: AsyncExitStack) -> None:
+        path = self._config.socket_path.with_suffix(".lock")
+        try:
+            stack.callback(Lock(path).release)
+        except OSError as error:
+            raise SocketError(f"cannot write to {path} ({error.strerror}); set another socket_path") from error
+
     def _lock_state(self, stack: AsyncExitStack) -> None:
         """Two daemons must not share a journal. A disk that takes no lock takes no journal either: that is told, and
         each question then ends without an opinion."""
         state_dir = self._config.state_dir
         try:
             make_private_dir(state_dir)
-            stack.callback(Lock(state_dir / "daemon.lock").release)
+            path = state_dir / "daemon.lock"
+            if path.resolve() != self._config.socket_path.with_suffix(".lock").resolve():
+                stack.callback(Lock(path).release)
         except OSError as error:
             self._report(
                 f"cannot write to {state_dir} ({error.strerror}); nothing can be recorded, so nothing can be allowed"

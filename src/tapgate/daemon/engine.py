@@ -33,6 +33,8 @@ from tapgate.errors import FrameError, JournalError
 from tapgate.model import Instant, Request, Verdict
 from tapgate.wire import Kind, encode_frame
 
+WORKER_BYTES = 128 * 1024  # larger inputs are read and measured in a worker thread
+
 
 class Records(Protocol):
     """Where entries are written. Raises JournalError where they are not on disk."""

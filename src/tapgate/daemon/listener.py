@@ -15,7 +15,7 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 from tapgate.agents import dialect_of
 from tapgate.agents.dialect import Nothing
 from tapgate.core.events import CallerConfirmed, CallerGone, Left
-from tapgate.daemon.engine import Engine
+from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
 from tapgate.errors import FrameError, TapgateError
 from tapgate.model import Caller, Request
@@ -23,7 +23,6 @@ from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_f
 
 STALL_S = 10.0  # a whole frame must be here by then
 MOST_CALLERS = 500
-WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 ACCEPT_AGAIN_S = 0.1  # after the system had no file descriptor left for one more caller
 _ID = re.compile(r"[0-9a-f]{32}")
 _PID = re.compile(r"[0-9]{1,9}")

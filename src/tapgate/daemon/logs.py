@@ -7,7 +7,8 @@ import re
 import sys
 from typing import TextIO
 
-_TOKEN = re.compile(r"\d{5,}:[A-Za-z0-9_-]{8,}")  # without \b: in a URL the token follows "bot" directly
+# Without \b: in a URL the token follows "bot" directly, and its colon may be encoded there.
+_TOKEN = re.compile(r"\d{5,}(?::|%3[Aa])[A-Za-z0-9_-]{8,}")
 
 
 def redact(text: str) -> str:
@@ -18,7 +19,11 @@ class RedactingFormatter(logging.Formatter):
     """Redacts after everything is put together: a filter would miss what a traceback holds."""
 
     def format(self, record: logging.LogRecord) -> str:
-        return redact(super().format(record))
+        try:
+            return redact(super().format(record))
+        except (TypeError, ValueError):  # arguments that do not fit: Python would print them to stderr as they are
+            record.msg, record.args = f"{record.msg} {record.args!r}", None
+            return redact(super().format(record))
 
 
 def start_logging(level: int = logging.INFO, stream: TextIO | None = None) -> logging.Logger:
@@ -29,4 +34,6 @@ def start_logging(level: int = logging.INFO, stream: TextIO | None = None) -> lo
     root.setLevel(level)
     for name in ("httpx", "httpcore", "telegram"):  # httpx logs every URL, and so the token, at INFO
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    # It logs a traceback for each answer that is no JSON; what that means is reported by us, in one line.
+    logging.getLogger("telegram.request").setLevel(logging.CRITICAL)
     return logging.getLogger("tapgate")

@@ -49,10 +49,14 @@ def inherited_socket() -> socket.socket | None:
         return None
     for name in ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"):
         os.environ.pop(name, None)
-    os.set_inheritable(_LISTEN_FDS_START, False)
-    sock = socket.socket(fileno=_LISTEN_FDS_START)
+    try:
+        os.set_inheritable(_LISTEN_FDS_START, False)
+        sock = socket.socket(fileno=_LISTEN_FDS_START)
+    except OSError as error:
+        raise SocketError(f"LISTEN_FDS announces a socket that is not there: {error.strerror}") from error
     listening = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) if sys.platform == "linux" else 1
     if sock.family != socket.AF_UNIX or sock.type != socket.SOCK_STREAM or not listening:
+        sock.close()
         raise SocketError("the socket handed over in LISTEN_FDS is not a listening Unix stream socket")
     sock.setblocking(False)
     return sock
@@ -80,7 +84,10 @@ def peer_uid(sock: socket.socket) -> int:
         if version != 0:
             raise SocketError("the system describes callers in a way that tapgate does not know")
     else:
-        _, uid, _ = struct.unpack("3i", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+        layout = "iII"  # struct ucred: pid, uid, gid
+        _, uid, _ = struct.unpack(
+            layout, sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize(layout))
+        )
     return int(uid)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from tapgate.errors import FrontError
 
 ALLOWED_UPDATES = ["message", "callback_query"]  # on every poll: left out, Telegram keeps the last setting
 READ_S = 15.0
+os.environ.setdefault("PTB_TIMEDELTA", "1")  # without it the library warns on stderr at each 429
 Result = TypeVar("Result")
 
 
@@ -48,6 +50,10 @@ class RefusedError(FrontError):
     """Telegram will never take this call."""
 
 
+class BarredError(RefusedError):
+    """403: the bot may not write there. A person can block it and let it in again."""
+
+
 class ConflictError(OutageError):
     """409: somebody else polls with the same token."""
 
@@ -55,9 +61,10 @@ class ConflictError(OutageError):
 class Api(ExtBot[None]):
     """One bot. It keeps two connection pools, so that calls never wait behind the long poll."""
 
-    def __init__(self, *, token: str, base_url: str, proxy: str | None) -> None:
-        self._calls = _request(proxy, pool=8)
-        self._polls = _request(proxy, pool=2)
+    def __init__(self, *, token: str, base_url: str, proxy: str | None, read_s: float = READ_S) -> None:
+        self._read_s = read_s
+        self._calls = _request(proxy, pool=8, read_s=read_s)
+        self._polls = _request(proxy, pool=2, read_s=read_s)
         base = base_url.rstrip("/")
         super().__init__(
             token=token,
@@ -78,15 +85,17 @@ class Api(ExtBot[None]):
 
     async def rebuild_polls(self) -> None:
         """A pool behind a broken proxy can wedge for good (httpcore issue 1023): begin with a fresh one."""
-        await self._polls.shutdown()
-        await self._polls.initialize()
+        try:
+            await self._polls.shutdown()
+        finally:
+            await self._polls.initialize()
 
     async def fetch(self, *, offset: int | None, timeout_s: int) -> list[dict[str, Any]]:
         """Updates as Telegram sent them. Each is parsed by itself, so that a strange one does not hide the others."""
         result = await self._post(
             "getUpdates",
             {"offset": offset, "timeout": timeout_s, "allowed_updates": ALLOWED_UPDATES},
-            read_timeout=timeout_s + READ_S,
+            read_timeout=timeout_s + self._read_s,
         )
         if not isinstance(result, list):
             raise OutageError("Telegram's answer makes no sense")
@@ -108,12 +117,16 @@ async def calling(call: Awaitable[Result]) -> Result:
         raise OutageError(
             "Telegram does not accept the bot token (401 or 404); check [telegram] token", slow=True
         ) from None
-    except (BadRequest, Forbidden, ChatMigrated) as error:
+    except Forbidden as error:
+        raise BarredError(error.message) from None
+    except (BadRequest, ChatMigrated) as error:
         raise RefusedError(error.message) from None
     except TimedOut as error:
         unsent = isinstance(error.__cause__, httpx.PoolTimeout | httpx.ConnectTimeout)
         raise OutageError("Telegram did not answer in time", unsure=not unsent) from None
     except NetworkError as error:
+        if isinstance(error.__cause__, ValueError):  # what we wanted to send cannot be encoded, today or tomorrow
+            raise RefusedError(f"this cannot be sent ({type(error.__cause__).__name__})") from None
         unsent = isinstance(error.__cause__, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol)
         name = type(error.__cause__).__name__ if error.__cause__ else error.message
         raise OutageError(f"Telegram cannot be reached ({name})", unsure=not unsent) from None
@@ -121,12 +134,12 @@ async def calling(call: Awaitable[Result]) -> Result:
         raise OutageError(f"Telegram's answer makes no sense ({error.message[:80]})", unsure=True) from None
 
 
-def _request(proxy: str | None, *, pool: int) -> HTTPXRequest:
+def _request(proxy: str | None, *, pool: int, read_s: float) -> HTTPXRequest:
     return HTTPXRequest(
         connection_pool_size=pool,
         connect_timeout=10.0,
-        read_timeout=READ_S,
-        write_timeout=READ_S,
+        read_timeout=read_s,
+        write_timeout=read_s,
         pool_timeout=5.0,
         media_write_timeout=60.0,
         proxy=proxy,

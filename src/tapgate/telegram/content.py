@@ -139,9 +139,13 @@ _EDIT = ("file_path", "old_string", "new_string")
 
 
 def _diff(edit: Mapping[str, Any]) -> str:
-    removed = [f"-{line}" for line in edit["old_string"].split("\n")] if edit["old_string"] else []
-    added = [f"+{line}" for line in edit["new_string"].split("\n")] if edit["new_string"] else []
-    return "\n".join([*removed, *added])
+    # With replace and not line by line: a hostile input may have 16 million lines.
+    marked = [
+        sign + edit[key].replace("\n", f"\n{sign}")
+        for sign, key in (("-", "old_string"), ("+", "new_string"))
+        if edit[key]
+    ]
+    return "\n".join(marked)
 
 
 def _one_of_many(edit: Mapping[str, Any], file_path: str) -> str:

@@ -35,18 +35,22 @@ from tapgate.core.events import (
     WholePosted,
 )
 from tapgate.model import Card, Copy, Phase, Request, Tap
-from tapgate.telegram.api import Api, OutageError, RefusedError, calling
+from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import Clock, fits, render_card
 from tapgate.telegram.content import whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
+from tapgate.telegram.text import clip, visible
 
 Emit = Callable[[Event, int | None], Awaitable[None]]
 Command = Callable[[str, int, int, int], Awaitable[None]]
+WORKER_BYTES = 128 * 1024
+SWEEP_AGAIN_S = 30.0
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
-_UNCHANGED = "message is not modified"
+_UNCHANGED = "message is not modified"  # python-telegram-bot capitalises Telegram's words
+_ANSWER_UNITS = 200  # Telegram's limit for a callback answer
 _ORPHAN = "This card does not count. If its question is still open, it stands on another one."
 
 
@@ -64,14 +68,16 @@ class Front:
         wall: Callable[[], float],
         mono: Callable[[], float],
         report: Callable[[str], None],
+        sleep: Callable[[float], Awaitable[None]] = anyio.sleep,
     ) -> None:
         self._api = api
         self._emit = emit
         self._command = command
         self._clock = clock
         self._report = report
+        self._sleep = sleep
         self._group: TaskGroup | None = None
-        self.outbox = Outbox(per_chat_s=per_chat_s, clock=mono, sleep=anyio.sleep, report=report)
+        self.outbox = Outbox(per_chat_s=per_chat_s, clock=mono, sleep=sleep, report=report)
         known = offset[0] if offset is not None and wall() - offset[1] < OFFSET_KEPT_S else None
         self.poller = Poller(
             api,
@@ -80,7 +86,7 @@ class Front:
             deliver=self._deliver,
             resumed=self._resumed,
             wall=wall,
-            sleep=anyio.sleep,
+            sleep=sleep,
             report=report,
         )
 
@@ -150,16 +156,24 @@ class Front:
         self.outbox.put(Job(effect.copy.chat_id, ("retract", effect.copy.message_id), call, failed))
 
     def say(self, effect: Say) -> None:
-        async def call() -> None:
+        async def send(parse_mode: str | None) -> None:
             await calling(
                 self._api.send_message(
                     effect.chat_id,
-                    effect.text,
-                    parse_mode=ParseMode.HTML,
+                    visible(effect.text),
+                    parse_mode=parse_mode,
                     reply_parameters=ReplyParameters(effect.reply_to, allow_sending_without_reply=True),
                     link_preview_options=_NO_PREVIEW,
                 )
             )
+
+        async def call() -> None:
+            try:
+                await send(ParseMode.HTML)
+            except RefusedError as error:
+                if "parse" not in str(error):
+                    raise
+                await send(None)
 
         self.outbox.put(Job(effect.chat_id, ("say", effect.reply_to), call))
 
@@ -190,17 +204,16 @@ class Front:
             await self.outbox.drain()
 
     async def _answer_now(self, effect: AnswerTap) -> None:
+        text = clip(visible(effect.text, one_line=True), _ANSWER_UNITS) or None
         for attempt in (1, 2):
             try:
-                await calling(
-                    self._api.answer_callback_query(effect.query_id, effect.text[:200] or None, show_alert=effect.alert)
-                )
+                await calling(self._api.answer_callback_query(effect.query_id, text, show_alert=effect.alert))
                 return
             except RefusedError:
                 return  # the query is too old: the card tells the outcome
             except OutageError:
                 if attempt == 1:
-                    await anyio.sleep(1)
+                    await self._sleep(1)
             except Exception as error:
                 self._report(f"a tap could not be answered ({error})")
                 return
@@ -209,7 +222,7 @@ class Front:
         request_id = card.request.id
 
         async def call() -> None:
-            text, markup = render_card(card, self._clock), _markup(card)
+            text, markup = await self._rendered(card), _markup(card)
             try:
                 message = await calling(
                     self._api.send_message(
@@ -241,21 +254,26 @@ class Front:
             await self._emit(Edited(card.request.id, copy, card.version), None)
 
         async def call() -> None:
-            await calling(
-                self._api.edit_message_text(
-                    render_card(card, self._clock),
-                    chat_id=copy.chat_id,
-                    message_id=copy.message_id,
-                    parse_mode=ParseMode.HTML,
-                    reply_markup=_markup(card),
-                    link_preview_options=_NO_PREVIEW,
+            try:
+                await calling(
+                    self._api.edit_message_text(
+                        await self._rendered(card),
+                        chat_id=copy.chat_id,
+                        message_id=copy.message_id,
+                        parse_mode=ParseMode.HTML,
+                        reply_markup=_markup(card),
+                        link_preview_options=_NO_PREVIEW,
+                    )
                 )
-            )
+            except BarredError as error:
+                # Not shown, and not forgotten: a tap after the bot is let in again, or the next start, puts it right.
+                self._report(f"a card in chat {copy.chat_id} could not be edited: {error}")
+                return
             await done()
 
         async def failed(reason: str) -> None:
             # Unchanged is a success; a message that was deleted on the phone shows nothing wrong either.
-            if _UNCHANGED not in reason:
+            if _UNCHANGED not in reason.lower():
                 self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
             await done()
 
@@ -263,7 +281,7 @@ class Front:
 
     def _whole_job(self, request: Request, copy: Copy) -> Job:
         async def call() -> None:
-            name, data = whole_of(request)
+            name, data = await anyio.to_thread.run_sync(whole_of, request)
             await calling(
                 self._api.send_document(
                     copy.chat_id,
@@ -275,18 +293,34 @@ class Front:
 
         return Job(copy.chat_id, ("whole", request.id), call)
 
+    async def _rendered(self, card: Card) -> str:
+        """Large inputs are rendered beside the event loop, so that nobody else waits for them."""
+        if len(card.request.raw) > WORKER_BYTES:
+            return await anyio.to_thread.run_sync(render_card, card, self._clock)
+        return render_card(card, self._clock)
+
     def _sweep_job(self, copy: Copy) -> Job:
         """Only a message of ours that has buttons can lose them, so on any other message this does nothing."""
 
         async def call() -> None:
-            await calling(self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
-            self._report("a card that Telegram had not told of was withdrawn")
-            await calling(self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id))
+            try:
+                await calling(self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
+                self._report("a card that Telegram had not told of was withdrawn")
+                await calling(self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id))
+            except OutageError:
+                # The outbox lets idle work go; but buttons that count for nothing must not stay for ever.
+                if self._group is not None:
+                    self._group.start_soon(self._sweep_later, copy)
+                raise
 
         async def failed(reason: str) -> None:
             pass
 
         return Job(copy.chat_id, ("sweep", copy.message_id), call, failed, idle=True)
+
+    async def _sweep_later(self, copy: Copy) -> None:
+        await self._sleep(SWEEP_AGAIN_S)
+        self.outbox.put(self._sweep_job(copy))
 
     # In
 

@@ -5,6 +5,7 @@ Callback answers do not come through here: they never wait. The clock and the sl
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ BURST = 3  # messages a chat takes at once before the pace counts
 GROUP_S = 3.0  # Telegram allows 20 messages a minute in a group
 OVERALL_S = 1 / 25  # of 30 messages a second over all chats
 LONGEST_BACKOFF_S = 30.0
+MOST_STRANGE = 3  # tries of a call that fails for no known reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Job:
 class _Lane:
     waiting: OrderedDict[Hashable, Job] = field(default_factory=OrderedDict)
     idle: OrderedDict[Hashable, Job] = field(default_factory=OrderedDict)
-    due: float = 0.0  # when, at the agreed pace, the next message would be due
+    due: float = -math.inf  # when, at the agreed pace, the next message would be due
     busy: bool = False  # its worker runs
     doing: bool = False  # the worker is in the middle of a job that counts
 
@@ -121,14 +123,16 @@ class Outbox:
         per_chat_s = max(self._per_chat_s, GROUP_S if self._per_chat_s else 0.0) if chat_id < 0 else self._per_chat_s
         now = self._clock()
         lane.due = max(lane.due, now - BURST * per_chat_s) + per_chat_s
-        self._overall_due = max(self._overall_due, now) + (OVERALL_S if self._per_chat_s else 0.0)
-        wait_s = max(lane.due, self._overall_due) - now
+        overall = max(self._overall_due, now)
+        self._overall_due = overall + (OVERALL_S if self._per_chat_s else 0.0)
+        wait_s = max(lane.due, overall) - now
         if wait_s > 0:
             await self._sleep(wait_s)
 
     async def _do(self, job: Job, lane: _Lane) -> None:
         """Make the call, again and again where that may help, unless a newer job with its key came meanwhile."""
         backoff_s = 0.5
+        strange = 0
         while True:
             try:
                 await job.call()
@@ -138,25 +142,43 @@ class Outbox:
                 self._report(f"{error} before the next message in a chat")
             except OutageError as error:
                 if error.unsure and job.unsure is not None:
-                    await job.unsure()
+                    await self._tell(job.unsure())
                 wait_s = LONGEST_BACKOFF_S if error.slow else backoff_s
                 backoff_s = min(backoff_s * 2, LONGEST_BACKOFF_S)
                 self._report(str(error))
+                if job.idle:
+                    return
             except RefusedError as error:
-                if job.failed is not None:
-                    await job.failed(str(error))
-                else:
-                    self._report(f"Telegram refused: {error}")
+                await self._give_up(job, str(error))
                 return
-            if job.idle:
-                return
+            except Exception as error:  # an answer that nobody could foresee: not for ever, the chat waits
+                strange += 1
+                sentence = f"a call to Telegram failed unexpectedly ({type(error).__name__})"
+                self._report(sentence)
+                if strange == MOST_STRANGE or job.idle:
+                    await self._give_up(job, sentence)
+                    return
+                if job.unsure is not None:
+                    await self._tell(job.unsure())
+                wait_s = backoff_s
             # Back into the queue, at its head, so that it can be replaced or taken back while we wait.
-            if job.key in lane.waiting:
-                lane.waiting.move_to_end(job.key, last=False)
-            else:
-                lane.waiting[job.key] = job
-                lane.waiting.move_to_end(job.key, last=False)
+            queue = lane.idle if job.idle else lane.waiting
+            queue.setdefault(job.key, job)
+            queue.move_to_end(job.key, last=False)
             await self._sleep(wait_s)
-            if job.key not in lane.waiting:
+            if job.idle or job.key not in lane.waiting:
                 return
             job = lane.waiting.pop(job.key)
+
+    async def _give_up(self, job: Job, reason: str) -> None:
+        if job.failed is not None:
+            await self._tell(job.failed(reason))
+        else:
+            self._report(f"Telegram refused: {reason}")
+
+    async def _tell(self, told: Awaitable[None]) -> None:
+        """Whoever is told may fail; the messages behind this one must go out all the same."""
+        try:
+            await told
+        except Exception as error:
+            self._report(f"the outcome of a message could not be handled ({type(error).__name__}: {error})")

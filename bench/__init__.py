@@ -1,0 +1,1 @@
+"""What tapgate costs, as ratios within one run. `make bench`, or `python -m bench --quick`; docs/performance.md."""

@@ -1,0 +1,383 @@
+"""The engine carries out what the desk decides: recorded first, the caller next, the phones last, and never half."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import anyio
+import pytest
+
+from tapgate.core.desk import PROBE_S, Desk
+from tapgate.core.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
+from tapgate.core.events import CallerGone, Left, Posted, Ticked
+from tapgate.daemon.engine import Engine
+from tapgate.errors import FrameError
+from tapgate.model import Copy, Decision, Instant, Outcome, Request, Verdict
+from tapgate.wire import Kind
+from tests.builders import ADA, make_request, tap_on
+from tests.daemon.fakes import Diary, FakeLine, FakePhones, FakeRecords, Recorded, Sent
+from tests.telegram import timelapse
+
+COPY = Copy(ADA.chat_id, 10)
+Refusal = Callable[[Sequence[Entry]], str | None]
+
+
+class Room:
+    """An engine with a desk, and stand-ins for all around it. The clock is the event loop's."""
+
+    def __init__(self) -> None:
+        self.diary = Diary()
+        self.desk = Desk([ADA], hold_s=600)
+        self.phones, self.records = FakePhones(self.diary), FakeRecords(self.diary)
+        self.engine = Engine(self.desk, self.records, clock=_now, report=self.diary.report)
+        self.engine.connect(self.phones)
+
+    async def ask(self, request: Request) -> FakeLine:
+        line = FakeLine(self.diary)
+        await self.engine.ask(request, line)
+        return line
+
+    def steps(self) -> list[str]:
+        """What happened, in a word each, in its order."""
+        words = []
+        for item in self.diary.items:
+            if isinstance(item, Recorded):
+                words += [f"record {type(entry).__name__}" for entry in item.entries]
+            elif isinstance(item, Sent):
+                words.append(f"send {item.kind}")
+            else:
+                words.append(type(item).__name__)
+        return words
+
+
+def _now() -> Instant:
+    return Instant(anyio.current_time(), 1_800_000_000.0 + anyio.current_time())
+
+
+def refuse(*kinds: type[Entry], reason: str = "the disk is full") -> Refusal:
+    """For FakeRecords.refuse: entries of these kinds are not recorded, alone or together with others."""
+
+    def look(entries: Sequence[Entry]) -> str | None:
+        return reason if any(isinstance(entry, kinds) for entry in entries) else None
+
+    return look
+
+
+# The order
+
+
+async def test_a_question_is_recorded_before_anybody_sees_it() -> None:
+    room = Room()
+    await room.ask(make_request())
+    assert room.steps() == ["record AskedEntry", "Post"]
+
+
+async def test_a_tap_is_recorded_then_the_caller_is_answered_then_the_phone() -> None:
+    room, request = Room(), make_request()
+    line = await room.ask(request)
+    await room.engine.handle(Posted(request.id, COPY, 0))
+    room.diary.items.clear()
+    await room.engine.handle(tap_on(request))
+    assert room.steps() == ["record AnsweredEntry", "send reply", "AnswerTap", "Edit"]
+    assert line.sent is not None and b'"behavior":"allow"' in line.sent.body
+
+
+async def test_the_caller_has_nothing_while_the_disk_has_not() -> None:
+    room, request = Room(), make_request()
+    line = await room.ask(request)
+    room.records.disk = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(room.engine.handle, tap_on(request))
+        with anyio.fail_after(5):
+            while not room.records.waiting:
+                await anyio.lowlevel.checkpoint()
+        assert line.sent is None
+        assert room.diary.all(AnswerTap) == []
+        room.records.disk.set()
+    assert line.sent is not None and line.sent.kind is Kind.REPLY
+
+
+async def test_an_update_is_confirmed_together_with_what_it_causes() -> None:
+    room, request = Room(), make_request()
+    await room.ask(request)
+    await room.engine.handle(tap_on(request), 77)
+    recorded = [item for item in room.diary.items if isinstance(item, Recorded)][-1]
+    assert recorded.offset == 77 and isinstance(recorded.entries[-1], AnsweredEntry)
+
+
+async def test_an_update_that_causes_nothing_is_confirmed_too() -> None:
+    room = Room()
+    await room.engine.handle(Ticked(), 78)
+    assert room.diary.items == [Recorded((), 78)]
+    room.diary.items.clear()
+    await room.engine.handle(Ticked())
+    assert room.diary.items == [], "and without an update there is nothing to write"
+
+
+def test_phones_that_fail_keep_nobody_from_an_answer() -> None:
+    """One event ends three requests, and the phones break at the first of them."""
+
+    async def main() -> tuple[Room, list[FakeLine]]:
+        room = Room()
+        lines = [await room.ask(make_request(number, session=f"s{number}", deadline_s=50)) for number in (1, 2, 3)]
+        room.phones.shatter = RuntimeError
+        await anyio.sleep(51)
+        await room.engine.handle(Ticked())
+        return room, lines
+
+    room, lines = timelapse.run(main)
+    assert [line.sent is not None and line.sent.kind for line in lines] == [Kind.PASS] * 3
+    assert any("the phone is broken" in report for report in room.diary.reports)
+
+
+# A journal that fails
+
+
+@pytest.mark.parametrize("kind", [AskedEntry, AnsweredEntry])
+async def test_what_cannot_be_recorded_gets_no_opinion_and_a_clear_report(kind: type[Entry]) -> None:
+    room, request = Room(), make_request()
+    room.records.refuse = refuse(kind, SettledEntry)
+    line = await room.ask(request)
+    await room.engine.handle(tap_on(request))
+    assert line.sent is not None and line.sent.kind is Kind.PASS
+    assert b"could not be recorded (the disk is full)" in line.sent.body
+    assert "the disk is full" in room.diary.reports
+    card = room.desk.card(request.id)
+    assert card is not None and card.outcome is Outcome.NOT_RECORDED
+    cards = [effect.card for effect in room.diary.all(Post)] + [effect.card for effect in room.diary.all(Edit)]
+    assert cards[-1].outcome is Outcome.NOT_RECORDED, "and the phone is told"
+
+
+async def test_a_tap_that_could_not_be_recorded_is_told_so() -> None:
+    room, request = Room(), make_request()
+    await room.ask(request)
+    room.records.refuse = refuse(AnsweredEntry)
+    await room.engine.handle(tap_on(request))
+    assert "does not count" in room.diary.all(AnswerTap)[0].text
+    assert "send reply" not in room.steps()
+
+
+def test_where_not_all_can_be_recorded_at_once_each_is_recorded_alone() -> None:
+    """Two requests end at the same time and one of the records is bad: the other is not lost with it."""
+
+    async def main() -> tuple[Room, list[FakeLine], list[Request]]:
+        room = Room()
+        requests = [make_request(number, session=f"s{number}", deadline_s=50) for number in (1, 2, 3)]
+        lines = [await room.ask(request) for request in requests]
+        bad = requests[1].id
+        room.records.refuse = lambda entries: (
+            "bad entry"
+            if any(isinstance(entry, SettledEntry) and entry.request_id == bad for entry in entries)
+            else None
+        )
+        await anyio.sleep(51)
+        await room.engine.handle(Ticked(), 90)
+        return room, lines, requests
+
+    room, lines, requests = timelapse.run(main)
+    assert [room.diary.outcome(request.id) for request in requests] == [Outcome.EXPIRED, None, Outcome.EXPIRED]
+    assert room.diary.reports == ["bad entry"]
+    assert all(line.sent is not None and line.sent.kind is Kind.PASS for line in lines), "and each caller is let go"
+    assert [item.offset for item in room.diary.items if isinstance(item, Recorded)][-1] == 90
+
+
+async def test_a_record_that_is_no_gate_keeps_nobody_from_an_answer() -> None:
+    """Where a card stands could not be recorded; that is reported, and the card can be tapped all the same."""
+    room, request = Room(), make_request()
+    line = await room.ask(request)
+    room.records.refuse = refuse(CopyEntry)
+    await room.engine.handle(Posted(request.id, COPY, 0))
+    assert room.diary.reports == ["the disk is full"]
+    await room.engine.handle(tap_on(request))
+    assert line.sent is not None and line.sent.kind is Kind.REPLY
+
+
+# An answer that cannot be written
+
+
+async def test_an_answer_that_cannot_be_rendered_is_no_opinion() -> None:
+    """A value that JSON cannot hold got into a choice; the agent gets nothing rather than half of it."""
+    room, request = Room(), make_request()
+    bad = Decision(Verdict.ALLOW, updates=(object(),))
+    choices = tuple(replace(choice, decision=bad) if choice.key == "a" else choice for choice in request.choices)
+    request = replace(request, choices=choices)
+    line = await room.ask(request)
+    await room.engine.handle(tap_on(request))
+    assert line.sent == Sent(Kind.PASS, b"no opinion")
+    assert any("an answer could not be written" in report for report in room.diary.reports)
+
+
+async def test_an_answer_for_an_agent_that_nobody_knows_any_more_is_no_opinion() -> None:
+    """The request was journaled by a version that knew it."""
+    room, request = Room(), make_request()
+    request = replace(request, caller=replace(request.caller, agent="hal9000"))
+    line = await room.ask(request)
+    await room.engine.handle(tap_on(request))
+    assert line.sent is not None and line.sent.kind is Kind.PASS
+
+
+# One caller after the other
+
+
+async def test_an_id_that_belongs_to_another_question_is_refused() -> None:
+    room, request = Room(), make_request()
+    line = await room.ask(request)
+    with pytest.raises(FrameError, match="another question"):
+        await room.ask(make_request(tool="Write"))
+    await room.engine.handle(tap_on(request))
+    assert line.sent is not None and line.sent.kind is Kind.REPLY
+
+
+async def test_only_the_last_line_counts_for_a_hang_up() -> None:
+    room, request = Room(), make_request()
+    first, second = await room.ask(request), await room.ask(request)
+    assert not room.engine.hang_up(request.id, first)
+    await room.engine.handle(tap_on(request))
+    assert first.sent is None and second.sent is not None
+    assert room.engine.hang_up(request.id, second)
+    assert not room.engine.hang_up(request.id, second)
+
+
+async def test_after_no_opinion_a_hang_up_is_no_news() -> None:
+    room, request = Room(), make_request(deadline_s=0)
+    line = await room.ask(request)
+    assert line.sent is not None and line.sent.kind is Kind.PASS
+    assert not room.engine.hang_up(request.id, line)
+
+
+async def test_a_cancelled_caller_leaves_nothing_half_done() -> None:
+    """The connection ends while the disk is writing: what was begun is finished, for the phone and for the desk."""
+    room, request = Room(), make_request()
+    line = await room.ask(request)
+    room.records.disk = anyio.Event()
+    ended = anyio.Event()
+
+    async def tap() -> None:
+        try:
+            await room.engine.handle(tap_on(request))
+        finally:
+            ended.set()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(tap)
+        with anyio.fail_after(5):
+            while not room.records.waiting:
+                await anyio.lowlevel.checkpoint()
+        group.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            assert not ended.is_set(), "it holds out against the cancellation"
+            room.records.disk.set()
+    assert room.diary.answered(request.id)
+    assert line.sent is not None and line.sent.kind is Kind.REPLY
+    assert len(room.diary.all(AnswerTap)) == 1
+
+
+async def test_events_are_taken_one_at_a_time_and_in_their_order() -> None:
+    room, request = Room(), make_request()
+    line = await room.ask(request)
+    room.records.disk = anyio.Event()
+    async with anyio.create_task_group() as group:
+        group.start_soon(room.engine.handle, tap_on(request, "d", query_id="first"))
+        with anyio.fail_after(5):
+            while not room.records.waiting:
+                await anyio.lowlevel.checkpoint()
+        group.start_soon(room.engine.handle, tap_on(request, "a", query_id="second"))
+        for _ in range(5):
+            await anyio.lowlevel.checkpoint()
+        assert room.records.waiting == 1
+        room.records.disk.set()
+    assert line.sent is not None and b'"deny"' in line.sent.body
+    assert [tap.query_id for tap in room.diary.all(AnswerTap)] == ["first", "second"]
+
+
+# Time
+
+
+def test_a_request_ends_at_its_deadline_and_not_before() -> None:
+    async def main() -> None:
+        room = Room()
+        async with anyio.create_task_group() as group:
+            await group.start(room.engine.run)
+            early = make_request(1, session="s1", deadline_s=30)
+            late = make_request(2, session="s2", deadline_s=3000)
+            await anyio.sleep(5)  # the engine sleeps by now, and is woken by what is asked
+            lines = [await room.ask(late), await room.ask(early)]
+            begun = anyio.current_time()
+            await room.diary.until(lambda: lines[1].sent, wait_s=1000)
+            assert anyio.current_time() - begun == pytest.approx(30, abs=0.01)
+            assert room.diary.outcome(late.id) is None
+            await room.diary.until(lambda: lines[0].sent, wait_s=1000)
+            # No longer than the daemon's own limit, whatever the caller says.
+            assert anyio.current_time() - begun == pytest.approx(600, abs=0.01)
+            assert room.diary.outcome(late.id) is Outcome.EXPIRED
+            group.cancel_scope.cancel()
+
+    timelapse.run(main)
+
+
+def test_an_engine_with_nothing_to_do_does_nothing() -> None:
+    async def main() -> None:
+        room = Room()
+        async with anyio.create_task_group() as group:
+            await group.start(room.engine.run)
+            await anyio.sleep(100_000)
+            assert room.diary.items == []
+            group.cancel_scope.cancel()
+
+    timelapse.run(main)
+
+
+@pytest.mark.parametrize(
+    ("alive", "why", "outcome"),
+    [
+        (True, Left.TERMINATED, Outcome.TERMINAL_DENIED),
+        (False, Left.TERMINATED, Outcome.SESSION_ENDED),
+        (True, Left.LOST, Outcome.CALLER_LOST),
+        (False, Left.LOST, Outcome.AGENT_DIED),
+    ],
+)
+def test_a_caller_that_left_is_explained_by_whether_its_agent_lives(alive: bool, why: Left, outcome: Outcome) -> None:
+    async def main() -> None:
+        room = Room()
+        async with anyio.create_task_group() as group:
+            await group.start(room.engine.run)
+            request = make_request()
+            request = replace(request, caller=replace(request.caller, parent_pid=os.getpid() if alive else dead_pid()))
+            line = await room.ask(request)
+            assert room.engine.hang_up(request.id, line)
+            await room.engine.handle(CallerGone(request.id, why))
+            begun = anyio.current_time()
+            assert await room.diary.until(lambda: room.diary.outcome(request.id)) is outcome
+            assert anyio.current_time() - begun == pytest.approx(PROBE_S, abs=0.01)
+            group.cancel_scope.cancel()
+
+    timelapse.run(main)
+
+
+@pytest.mark.parametrize("pid", [0, 1, 2**31 - 1, 2**40], ids=["unknown", "init", "nobody", "no pid at all"])
+def test_a_pid_that_tells_nothing_is_no_harm(pid: int) -> None:
+    async def main() -> None:
+        room = Room()
+        async with anyio.create_task_group() as group:
+            await group.start(room.engine.run)
+            request = make_request()
+            request = replace(request, caller=replace(request.caller, parent_pid=pid))
+            await room.ask(request)
+            await room.engine.handle(CallerGone(request.id, Left.LOST))
+            expected = Outcome.AGENT_DIED if pid == 2**31 - 1 else Outcome.CALLER_LOST
+            assert await room.diary.until(lambda: room.diary.outcome(request.id)) is expected
+            group.cancel_scope.cancel()
+
+    timelapse.run(main)
+
+
+def dead_pid() -> int:
+    child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "pass"])
+    child.wait()
+    return child.pid

@@ -1,0 +1,359 @@
+"""Who may import whom: model ← agents, wire, core ← journal, telegram, daemon ← cli. Each ban with its reason."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "src" / "tapgate"
+
+
+def module_name(path: Path) -> str:
+    parts = ["tapgate", *path.relative_to(ROOT).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = {module_name(path): path.read_text() for path in sorted(ROOT.rglob("*.py"))}
+PACKAGES = {module_name(path) for path in ROOT.rglob("__init__.py")}
+
+
+def imports_of(module: str, source: str, known: Iterable[str] = SOURCES) -> set[str]:
+    """Every module that is imported, wherever in the file, by its whole name."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = module.split(".")
+                above = above[: len(above) - node.level + (module in PACKAGES)]
+                base = ".".join([*above, *([node.module] if node.module else [])])
+            names = {f"{base}.{alias.name}" for alias in node.names}
+            found |= {name if name in known else base for name in names}
+    return found - {"__future__"}
+
+
+GRAPH = {module: imports_of(module, source) for module, source in SOURCES.items()}
+
+
+def ours(module: str) -> set[str]:
+    """What it imports of tapgate, beside the bare package (for the version) and its own package."""
+    return {name for name in GRAPH[module] if name.split(".")[0] == "tapgate"} - {"tapgate"}
+
+
+def within(name: str, allowed: Iterable[str]) -> bool:
+    return any(name == one or name.startswith(f"{one}.") for one in allowed)
+
+
+def reach(module: str) -> set[str]:
+    """Everything of tapgate that importing this module loads, packages' own files included."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name not in GRAPH:
+            continue
+        seen.add(name)
+        waiting += [*ours(name), *(".".join(name.split(".")[:depth]) for depth in range(2, name.count(".") + 1))]
+    return seen - {module}
+
+
+# The direction
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    # The words and the errors know nobody.
+    "tapgate": (),
+    "tapgate.model": (),
+    "tapgate.errors": (),
+    # The caller runs as a single file; the simulator stands for another company's server.
+    "tapgate.hook": (),
+    "tapgate.simulator": (),
+    # On the words alone.
+    "tapgate.wire": ("tapgate.errors",),
+    "tapgate.core": ("tapgate.model",),
+    # What an agent says about its calls and sessions is, in the desk's words, an event.
+    "tapgate.agents": ("tapgate.model", "tapgate.errors", "tapgate.core.events"),
+    # The three edges, which never know each other.
+    "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.core.effects", "tapgate.core.memory"),
+    "tapgate.telegram": (
+        *("tapgate.model", "tapgate.errors"),
+        *("tapgate.core.effects", "tapgate.core.events", "tapgate.core.words"),
+    ),
+    "tapgate.daemon.listener": (
+        *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
+        *("tapgate.daemon.engine", "tapgate.daemon.sockets"),
+    ),
+    # The rest of the daemon.
+    "tapgate.daemon": (),
+    "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
+    "tapgate.daemon.lock": ("tapgate.errors",),
+    "tapgate.daemon.logs": (),
+    "tapgate.daemon.transcript": (),
+    "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
+    # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
+    "tapgate.daemon.history": ("tapgate.model", "tapgate.journal", "tapgate.telegram.text"),
+    # The one place that wires everything.
+    "tapgate.daemon.app": (
+        *("tapgate.model", "tapgate.errors", "tapgate.config", "tapgate.paths", "tapgate.agents", "tapgate.core"),
+        *("tapgate.journal", "tapgate.telegram", "tapgate.daemon"),
+    ),
+    # Settings.
+    "tapgate.paths": ("tapgate.errors",),
+    "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
+    "tapgate.install": ("tapgate.config", "tapgate.hook"),
+    # On top of all; nobody imports it.
+    "tapgate.cli": ("tapgate",),
+    "tapgate.__main__": ("tapgate.cli",),
+}
+
+
+def part_of(module: str) -> str:
+    """The most exact entry above that covers a module."""
+    return max((part for part in PARTS if within(module, [part])), key=len)
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES))
+def test_each_module_imports_only_what_lies_below_it(module: str) -> None:
+    part = part_of(module)
+    assert part != "tapgate" or module == "tapgate", f"{module} is new: say above what it may import"
+    assert part != "tapgate.daemon" or module == part, f"{module} is new: say above what it may import"
+    strangers = {name for name in ours(module) if not within(name, (*PARTS[part], part))}
+    assert not strangers, f"{module} may not import {', '.join(sorted(strangers))}"
+
+
+def test_the_direction_above_has_no_circle() -> None:
+    for module in SOURCES:
+        part = part_of(module)
+        assert not [name for name in reach(module) if module in reach(name) and part_of(name) != part]
+
+
+EDGES = ("tapgate.telegram", "tapgate.daemon.listener", "tapgate.journal")
+
+
+@pytest.mark.parametrize("edge", EDGES)
+def test_the_edges_never_import_each_other_not_even_by_a_detour(edge: str) -> None:
+    """A slow or broken Telegram must not be able to touch the socket or the disk, and so on round."""
+    others = [other for other in EDGES if other != edge]
+    for module in SOURCES:
+        if within(module, [edge]):
+            assert not [name for name in reach(module) if within(name, others)]
+
+
+@pytest.mark.parametrize("module", sorted(name for name in SOURCES if within(name, ["tapgate.simulator"])))
+def test_the_simulator_knows_nothing_of_what_it_tests(module: str) -> None:
+    """Otherwise it would make the same mistakes, and agree."""
+    assert all(within(name, ["tapgate.simulator"]) for name in reach(module))
+
+
+def test_nobody_imports_the_command_line() -> None:
+    for module in SOURCES:
+        if not within(module, ["tapgate.cli", "tapgate.__main__"]):
+            assert not [name for name in ours(module) if within(name, ["tapgate.cli"])]
+
+
+# What is pure
+
+IO = {
+    "anyio": "waiting is the engine's business",
+    "asyncio": "waiting is the engine's business",
+    "concurrent": "there is one thread",
+    "threading": "there is one thread",
+    "socket": "callers come in by the listener",
+    "select": "callers come in by the listener",
+    "subprocess": "nothing is started from here",
+    "os": "files, processes and the environment are the edges'",
+    "posix": "files, processes and the environment are the edges'",
+    "sys": "there is nobody to print for",
+    "io": "files are the edges'",
+    "pathlib": "files are the edges'; PurePath stands in the list of exceptions below",
+    "shutil": "files are the edges'",
+    "tempfile": "files are the edges'",
+    "time": "the time is a parameter",
+    "datetime": "the time is a parameter",
+    "random": "the same events must give the same effects",
+    "secrets": "the same events must give the same effects",
+    "uuid": "the same events must give the same effects",
+    "logging": "what is worth telling is an effect",
+    "sqlite3": "records are effects",
+    "telegram": "a front is told what to show and shows it",
+    "httpx": "a front is told what to show and shows it",
+    "pydantic": "what comes in was checked by its dialect",
+    "platformdirs": "files are the edges'",
+    "typer": "only cli talks to people",
+    "rich": "only cli talks to people",
+}
+PURE = {
+    "tapgate.model": {"collections.abc", "dataclasses", "enum", "typing"},
+    "tapgate.errors": set(),
+    "tapgate.core": {"collections.abc", "dataclasses", "enum", "typing", "math"},
+    "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
+    "tapgate.agents": {
+        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
+        "pydantic",  # here is where it is checked
+    },
+    "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
+    "tapgate.telegram.text": {"unicodedata"},
+    "tapgate.telegram.content": {"collections.abc", "dataclasses", "json", "pathlib", "typing"},
+    "tapgate.telegram.keyboard": {"dataclasses"},
+    "tapgate.telegram.card": {"collections.abc", "pathlib"},
+}
+"""What the pure modules may import from outside. Of pathlib only PurePath, which touches no file."""
+
+
+def foreign(module: str) -> set[str]:
+    return {name for name in GRAPH[module] if name.split(".")[0] != "tapgate"}
+
+
+@pytest.mark.parametrize("module", sorted(name for name in SOURCES if within(name, ["tapgate.core"])))
+def test_the_core_does_no_io_has_no_clock_and_no_chance(module: str) -> None:
+    for name in foreign(module):
+        reason = IO.get(name.split(".")[0])
+        assert reason is None, f"{module} imports {name}: {reason}"
+
+
+@pytest.mark.parametrize("module", sorted(name for name in SOURCES if within(name, PURE)))
+def test_pure_modules_import_only_what_is_pure(module: str) -> None:
+    part = next(part for part in PURE if within(module, [part]))
+    strangers = foreign(module) - PURE[part]
+    assert not strangers, f"{module} is to be pure, and {', '.join(sorted(strangers))} is not on its list"
+    if "pathlib" in PURE[part]:
+        names = names_from(SOURCES[module], "pathlib")
+        assert names <= {"PurePath"}
+
+
+def test_every_pure_module_is_there() -> None:
+    """A renamed module must not slip out of the list."""
+    assert not [part for part in PURE if not any(within(module, [part]) for module in SOURCES)]
+
+
+def names_from(source: str, module: str) -> set[str]:
+    return {
+        alias.name
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module == module
+        for alias in node.names
+    }
+
+
+LIBRARIES = {
+    "telegram": {"tapgate.telegram.api", "tapgate.telegram.front"},
+    "httpx": {"tapgate.telegram.api", *(module for module in SOURCES if within(module, ["tapgate.cli"]))},
+    "sqlite3": {module for module in SOURCES if within(module, ["tapgate.journal"])},
+    "pydantic": {
+        *("tapgate.config", "tapgate.agents.dialect"),
+        *(module for module in SOURCES if within(module, ["tapgate.simulator"])),
+    },
+    "platformdirs": {"tapgate.paths"},
+    "starlette": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
+    "uvicorn": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
+    "typer": {module for module in SOURCES if within(module, ["tapgate.cli"])},
+    "rich": {module for module in SOURCES if within(module, ["tapgate.cli"])},
+}
+
+
+@pytest.mark.parametrize("library", sorted(LIBRARIES))
+def test_a_library_is_met_only_where_it_belongs(library: str) -> None:
+    """Its errors are mapped there, and it could be exchanged there."""
+    users = {module for module in SOURCES if any(within(name, [library]) for name in GRAPH[module])}
+    assert users
+    assert users <= LIBRARIES[library]
+
+
+# The caller
+
+CALLER = {"_signal", "_socket", "posix", "select", "sys", "time"}
+TEMPTING = {
+    "os": "posix is built in and loaded already; os costs a millisecond of every tool call",
+    "signal": "_signal is what it wraps; the wrapper builds enums",
+    "socket": "_socket is what it wraps; the wrapper loads selectors and enums",
+    "json": "the daemon parses; the caller moves bytes",
+    "asyncio": "costs more than the whole of Python's own start",
+    "typing": "annotations in quotes cost nothing",
+    "pathlib": "costs more than the rest of the caller",
+    "argparse": "three options need no parser",
+    "re": "there is nothing to match",
+    "struct": "frames are lines",
+    "dataclasses": "costs more than the rest of the caller",
+    "enum": "costs more than the rest of the caller",
+    "uuid": "posix.urandom is an id as well",
+    "subprocess": "a caller starts nothing",
+    "tapgate": "it is run as a file, with -I -S: there is no package to import from",
+}
+
+
+def test_the_caller_imports_nothing_that_costs_time() -> None:
+    for name in GRAPH["tapgate.hook"]:
+        reason = TEMPTING.get(name.split(".")[0], "it is not on the short list of what is built in")
+        assert name in CALLER, f"hook.py imports {name}: {reason}"
+
+
+def test_the_caller_needs_no_import_for_its_annotations() -> None:
+    assert "from __future__" not in SOURCES["tapgate.hook"]
+
+
+# Only cli prints
+
+
+def prints(source: str) -> list[str]:
+    """Calls of print and input, and uses of the standard streams."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("print", "input"):
+            found.append(node.func.id)
+        if (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "sys"
+            and node.attr in ("stdout", "stderr", "__stdout__", "__stderr__")
+        ):
+            found.append(f"sys.{node.attr}")
+    return found
+
+
+@pytest.mark.parametrize("module", sorted(name for name in SOURCES if not within(name, ["tapgate.cli"])))
+def test_only_the_command_line_prints(module: str) -> None:
+    """The caller's stdout is the agent's; the daemon's words go to the log, without tokens."""
+    expected = ["sys.stderr"] if module == "tapgate.daemon.logs" else []  # where the log goes unless told otherwise
+    assert prints(SOURCES[module]) == expected
+
+
+# The checks above see what they are to see
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "found"),
+    [
+        ("tapgate.core.desk", "import os", {"os"}),
+        ("tapgate.core.desk", "def f():\n    import time as t", {"time"}),
+        ("tapgate.core.desk", "from os import path", {"os"}),
+        ("tapgate.core.desk", "from tapgate import paths, __version__", {"tapgate.paths", "tapgate"}),
+        ("tapgate.core.desk", "from tapgate.core import words", {"tapgate.core.words"}),
+        ("tapgate.core.desk", "from tapgate.core.words import ended", {"tapgate.core.words"}),
+        ("tapgate.core.desk", "from . import words", {"tapgate.core.words"}),
+        ("tapgate.core.desk", "from .words import ended", {"tapgate.core.words"}),
+        ("tapgate.core.desk", "from ..telegram import card", {"tapgate.telegram.card"}),
+        ("tapgate.core", "from .words import ended", {"tapgate.core.words"}),
+        ("tapgate.core.desk", "if TYPE_CHECKING:\n    import httpx", {"httpx"}),
+        ("tapgate.core.desk", "from __future__ import annotations", set()),
+    ],
+)
+def test_an_import_is_seen_in_every_form(module: str, source: str, found: set[str]) -> None:
+    assert imports_of(module, source) == found
+
+
+def test_printing_is_seen_in_every_form() -> None:
+    assert prints("print(1)") == ["print"]
+    assert prints("import sys\nsys.stdout.write('x')") == ["sys.stdout"]
+    assert prints("def f():\n    input()") == ["input"]
+    assert prints("logging.print('x'); self.print()") == []
+
+
+def test_what_a_module_reaches_includes_detours_and_packages() -> None:
+    assert "tapgate.core.events" in reach("tapgate.daemon.listener")
+    assert "tapgate.agents.claude" in reach("tapgate.daemon.listener")
+    assert "tapgate.journal.database" in reach("tapgate.daemon.history")
+    assert "tapgate.telegram.front" in reach("tapgate.daemon.app")
