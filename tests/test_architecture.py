@@ -92,8 +92,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
     "tapgate.daemon.lock": ("tapgate.errors",),
     "tapgate.daemon.logs": (),
-    "tapgate.daemon.transcript": (),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
+    "tapgate.daemon.transcript": (),
+    "tapgate.daemon.background": ("tapgate.model", "tapgate.daemon.transcript"),
     # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
     "tapgate.daemon.history": ("tapgate.model", "tapgate.journal", "tapgate.telegram.text"),
     # The one place that wires everything.
@@ -189,14 +190,19 @@ IO = {
 PURE = {
     "tapgate.model": {"collections.abc", "dataclasses", "enum", "typing"},
     "tapgate.errors": set(),
-    "tapgate.core": {"collections.abc", "dataclasses", "enum", "typing", "math"},
+    "tapgate.core": {
+        *("bisect", "collections", "collections.abc", "dataclasses", "enum", "functools", "heapq", "itertools"),
+        *("math", "operator", "re", "string", "typing", "unicodedata"),
+        *("fnmatch", "posixpath"),  # they compare and join names, and look at no disk
+    },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
         *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
         "pydantic",  # here is where it is checked
     },
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
-    "tapgate.telegram.text": {"unicodedata"},
+    "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
+    "tapgate.telegram.diff": {"difflib"},
     "tapgate.telegram.content": {"collections.abc", "dataclasses", "json", "pathlib", "typing"},
     "tapgate.telegram.keyboard": {"dataclasses"},
     "tapgate.telegram.card": {"collections.abc", "pathlib"},

@@ -11,6 +11,7 @@ import pytest
 from tapgate.config import CONFIG_VARIABLE, TOKEN_VARIABLE, Config, find_config, load_config, parse_config, read_token
 from tapgate.errors import ConfigError
 from tapgate.model import Person
+from tapgate.telegram.api import Api
 
 TOKEN = "123456789:AAH-secret_secret_secret_secret_s"
 OTHER = "987654321:BBH-another_another_another_anoth"
@@ -66,6 +67,13 @@ def test_every_key_of_the_documentation_is_read() -> None:
     assert config.telegram.base_url == "http://127.0.0.1:8081"
     assert config.telegram.proxy == "http://127.0.0.1:3128"
     assert config.persons() == (Person(1001, 1001, "Ada"), Person(1002, -500, "1002"))
+
+
+@pytest.mark.parametrize("proxy", ["http://127.0.0.1:3128", "https://user:word@proxy.example.com:8443/"])
+def test_a_proxy_that_is_accepted_can_be_used(proxy: str) -> None:
+    accepted = parse(f'telegram.proxy = "{proxy}"').telegram.proxy
+    assert accepted == proxy
+    Api(token=TOKEN, base_url="https://api.telegram.org", proxy=accepted)  # it raises where it can not
 
 
 def test_an_empty_file_means_all_defaults() -> None:
@@ -215,6 +223,13 @@ def test_what_cannot_be_read_is_refused_with_its_name(tmp_path: Path) -> None:
             '[telegram]\nbase_url = "ftp://example.com"',
             "telegram.base_url: expected an address like https://api.telegram.org",
         ),
+        (
+            '[telegram]\nbase_url = "https://api.telegram org"',
+            "telegram.base_url: expected an address like https://api.telegram.org",
+        ),
+        ('[telegram]\nproxy = "proxy:3128"', "telegram.proxy: expected an address like http://127.0.0.1:3128"),
+        ('[telegram]\nproxy = ""', "telegram.proxy: expected an address like http://127.0.0.1:3128"),
+        ('[telegram]\nproxy = "socks5://127.0.0.1"', "telegram.proxy: expected an address like http://127.0.0.1:3128"),
         ('[telegram]\nper_chat_s = "fast"', "telegram.per_chat_s: expected a number, found 'fast'"),
         ("[telegram]\nper_chat_s = -1", "telegram.per_chat_s: expected greater than or equal to 0, found -1"),
         ("people = 5", "people: expected a list of tables, written as [[people]], found 5"),
@@ -339,6 +354,7 @@ def test_what_is_no_token_is_refused_with_its_place_and_not_quoted(
         f'[telegram]\nbase_url = "api.telegram.org/bot{TOKEN}"',
         f'[telegram]\nbase_url = ["{TOKEN}"]',
         f'[telegram]\nproxy = ["http://user:{TOKEN}@proxy"]',
+        f'[telegram]\nproxy = "user:{TOKEN}@proxy"',
         f'[telegram]\nper_chat_s = "{TOKEN}"',
         f'token = "{TOKEN}"',
         f'"{TOKEN}" = 1',

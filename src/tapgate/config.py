@@ -20,6 +20,7 @@ from tapgate.model import Person
 TOKEN_VARIABLE = "TAPGATE_TELEGRAM_TOKEN"  # noqa: S105
 CONFIG_VARIABLE = "TAPGATE_CONFIG"
 TOKEN_SHAPE = re.compile(r"\d{5,}:[A-Za-z0-9_-]{8,}")
+_ADDRESS = re.compile(r"https?://[^/\s]+(/\S*)?")
 HOOK_MARGIN_S = 10.0  # the caller gives up this long before the agent would kill it
 
 
@@ -119,8 +120,10 @@ def parse_config(text: str, *, source: str, base: Path) -> Config:
         if (person.user_id, person.chat_id) in seen:
             raise ConfigError(f"{source}: people: user_id {person.user_id} stands there twice with the same chat")
         seen.add((person.user_id, person.chat_id))
-    if not re.match(r"https?://[^/\s]+", config.telegram.base_url):
+    if not _ADDRESS.fullmatch(config.telegram.base_url):
         raise ConfigError(f"{source}: telegram.base_url: expected an address like https://api.telegram.org")
+    if config.telegram.proxy is not None and not _ADDRESS.fullmatch(config.telegram.proxy):
+        raise ConfigError(f"{source}: telegram.proxy: expected an address like http://127.0.0.1:3128")
     token_file = config.telegram.token_file
     if token_file:
         token_file = str(_placed(Path(token_file), base, f"{source}: telegram.token_file"))

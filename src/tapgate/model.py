@@ -107,6 +107,7 @@ class Request:
     digest: str  # of the raw bytes: the same id with other bytes is another request, and is refused
     raw: bytes = field(repr=False)
     cwd: str = ""
+    transcript_path: str = ""
     agent_type: str = ""
     prompt_id: str = ""
     permission_mode: str = ""
@@ -118,6 +119,18 @@ class Request:
     @property
     def project(self) -> str:
         return self.caller.project or self.cwd
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What was seen around a request when it came: it helps to decide, and any of it may be missing."""
+
+    why: str = ""  # the agent's last words before the call
+    before: str | None = None  # what stands in the file that the call would change; None: not known
+    is_new: bool = False  # there is no such file yet
+
+
+NO_BACKGROUND = Background()
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,3 +226,4 @@ class Card:
     detail: str = ""
     refreshed: bool = False
     version: int = 0
+    background: Background = NO_BACKGROUND

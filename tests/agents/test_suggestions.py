@@ -187,6 +187,30 @@ def test_the_words_are_exact(entry: dict[str, Any], label: str, saved: str) -> N
     assert (choice.label, choice.saved) == (label, saved)
 
 
+@pytest.mark.parametrize(
+    ("destination", "scope"),
+    [
+        ("session", "in this session"),
+        ("localSettings", "in this project"),
+        ("projectSettings", "in this project, for everyone"),
+        ("userSettings", "in all projects"),
+        ("aPlaceOfTomorrow", "in aPlaceOfTomorrow"),
+    ],
+)
+@pytest.mark.parametrize("behavior", ["allow", "deny", "ask"])
+def test_every_kind_says_how_far_it_reaches(destination: str, scope: str, behavior: str) -> None:
+    for kind in ("addRules", "replaceRules", "removeRules", "setMode"):
+        label, _ = words_of({**rules(kind, destination=destination, behavior=behavior), "mode": "plan"})
+        assert label.endswith(f" {scope}")
+    for kind in ("addDirectories", "removeDirectories"):
+        label, _ = words_of({"type": kind, "directories": ["/inn/in"], "destination": destination})
+        assert label.endswith(f" /inn/in for{scope.removeprefix('in')}")
+    for kind in ("addRules", "replaceRules", "removeRules"):
+        label, _ = words_of(rules(kind, destination=destination, behavior=behavior))
+        assert f" {behavior} " in label
+        assert label.startswith("Always allow `") is (kind == "addRules" and behavior == "allow")
+
+
 def test_a_rule_of_an_unknown_shape_is_on_its_button_too() -> None:
     """The entry goes back whole, so nothing of its rules and directories may be missing from the words."""
     label, _ = words_of(rules("addRules", rules=["Bash(*)", *RULE, {"ruleContent": "x", "toolName": None}]))

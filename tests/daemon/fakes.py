@@ -26,7 +26,7 @@ from tapgate.core.effects import (
 )
 from tapgate.daemon.engine import Line, Phones, Records
 from tapgate.errors import JournalError
-from tapgate.model import Outcome, Request
+from tapgate.model import Background, Outcome, Request
 from tapgate.wire import Kind, decode_header
 
 PATIENCE_S = 10.0
@@ -102,7 +102,7 @@ class FakePhones:
         self.does_fit = True
         self.shatter: type[Exception] | None = None
 
-    def fits(self, request: Request) -> bool:
+    def fits(self, request: Request, background: Background) -> bool:
         if self.shatter is not None:
             raise self.shatter("the phone is broken")
         return self.does_fit

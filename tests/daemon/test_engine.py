@@ -11,7 +11,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from tapgate.core.desk import PROBE_S, Desk
+from tapgate.core.desk import Desk
 from tapgate.core.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
 from tapgate.core.events import CallerGone, Left, Posted, Ticked
 from tapgate.daemon.engine import Engine
@@ -27,14 +27,19 @@ Refusal = Callable[[Sequence[Entry]], str | None]
 
 
 class Room:
-    """An engine with a desk, and stand-ins for all around it. The clock is the event loop's."""
+    """An engine with a desk, and stand-ins for all around it. Its clock runs on, and can be set forward."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, hold_s: float = 600) -> None:
         self.diary = Diary()
-        self.desk = Desk([ADA], hold_s=600)
+        self.forward_s = 0.0
+        self.desk = Desk([ADA], hold_s=hold_s)
         self.phones, self.records = FakePhones(self.diary), FakeRecords(self.diary)
-        self.engine = Engine(self.desk, self.records, clock=_now, report=self.diary.report)
+        self.engine = Engine(self.desk, self.records, clock=self.now, report=self.diary.report)
         self.engine.connect(self.phones)
+
+    def now(self) -> Instant:
+        mono = anyio.current_time() + self.forward_s
+        return Instant(mono, 1_800_000_000.0 + mono)
 
     async def ask(self, request: Request) -> FakeLine:
         line = FakeLine(self.diary)
@@ -52,10 +57,6 @@ class Room:
             else:
                 words.append(type(item).__name__)
         return words
-
-
-def _now() -> Instant:
-    return Instant(anyio.current_time(), 1_800_000_000.0 + anyio.current_time())
 
 
 def refuse(*kinds: type[Entry], reason: str = "the disk is full") -> Refusal:
@@ -118,18 +119,13 @@ async def test_an_update_that_causes_nothing_is_confirmed_too() -> None:
     assert room.diary.items == [], "and without an update there is nothing to write"
 
 
-def test_phones_that_fail_keep_nobody_from_an_answer() -> None:
+async def test_phones_that_fail_keep_nobody_from_an_answer() -> None:
     """One event ends three requests, and the phones break at the first of them."""
-
-    async def main() -> tuple[Room, list[FakeLine]]:
-        room = Room()
-        lines = [await room.ask(make_request(number, session=f"s{number}", deadline_s=50)) for number in (1, 2, 3)]
-        room.phones.shatter = RuntimeError
-        await anyio.sleep(51)
-        await room.engine.handle(Ticked())
-        return room, lines
-
-    room, lines = timelapse.run(main)
+    room = Room()
+    lines = [await room.ask(make_request(number, session=f"s{number}", deadline_s=50)) for number in (1, 2, 3)]
+    room.phones.shatter = RuntimeError
+    room.forward_s = 51
+    await room.engine.handle(Ticked())
     assert [line.sent is not None and line.sent.kind for line in lines] == [Kind.PASS] * 3
     assert any("the phone is broken" in report for report in room.diary.reports)
 
@@ -161,24 +157,18 @@ async def test_a_tap_that_could_not_be_recorded_is_told_so() -> None:
     assert "send reply" not in room.steps()
 
 
-def test_where_not_all_can_be_recorded_at_once_each_is_recorded_alone() -> None:
-    """Two requests end at the same time and one of the records is bad: the other is not lost with it."""
+async def test_where_not_all_can_be_recorded_at_once_each_is_recorded_alone() -> None:
+    """Three requests end at the same time and one of the records is bad: the others are not lost with it."""
+    room, requests = Room(), [make_request(number, session=f"s{number}", deadline_s=50) for number in (1, 2, 3)]
+    lines = [await room.ask(request) for request in requests]
 
-    async def main() -> tuple[Room, list[FakeLine], list[Request]]:
-        room = Room()
-        requests = [make_request(number, session=f"s{number}", deadline_s=50) for number in (1, 2, 3)]
-        lines = [await room.ask(request) for request in requests]
-        bad = requests[1].id
-        room.records.refuse = lambda entries: (
-            "bad entry"
-            if any(isinstance(entry, SettledEntry) and entry.request_id == bad for entry in entries)
-            else None
-        )
-        await anyio.sleep(51)
-        await room.engine.handle(Ticked(), 90)
-        return room, lines, requests
+    def bad(entries: Sequence[Entry]) -> str | None:
+        settled = [entry.request_id for entry in entries if isinstance(entry, SettledEntry)]
+        return "bad entry" if requests[1].id in settled else None
 
-    room, lines, requests = timelapse.run(main)
+    room.records.refuse = bad
+    room.forward_s = 51
+    await room.engine.handle(Ticked(), 90)
     assert [room.diary.outcome(request.id) for request in requests] == [Outcome.EXPIRED, None, Outcome.EXPIRED]
     assert room.diary.reports == ["bad entry"]
     assert all(line.sent is not None and line.sent.kind is Kind.PASS for line in lines), "and each caller is let go"
@@ -299,26 +289,21 @@ async def test_events_are_taken_one_at_a_time_and_in_their_order() -> None:
 # Time
 
 
-def test_a_request_ends_at_its_deadline_and_not_before() -> None:
-    async def main() -> None:
-        room = Room()
-        async with anyio.create_task_group() as group:
-            await group.start(room.engine.run)
-            early = make_request(1, session="s1", deadline_s=30)
-            late = make_request(2, session="s2", deadline_s=3000)
-            await anyio.sleep(5)  # the engine sleeps by now, and is woken by what is asked
-            lines = [await room.ask(late), await room.ask(early)]
-            begun = anyio.current_time()
-            await room.diary.until(lambda: lines[1].sent, wait_s=1000)
-            assert anyio.current_time() - begun == pytest.approx(30, abs=0.01)
-            assert room.diary.outcome(late.id) is None
-            await room.diary.until(lambda: lines[0].sent, wait_s=1000)
-            # No longer than the daemon's own limit, whatever the caller says.
-            assert anyio.current_time() - begun == pytest.approx(600, abs=0.01)
-            assert room.diary.outcome(late.id) is Outcome.EXPIRED
-            group.cancel_scope.cancel()
-
-    timelapse.run(main)
+async def test_a_request_ends_at_its_deadline_and_not_before() -> None:
+    """The later one ends with the daemon's own limit, whatever its caller says. Both wake a sleeping engine."""
+    room = Room(hold_s=0.7)
+    early, late = make_request(1, session="s1", deadline_s=0.3), make_request(2, session="s2", deadline_s=3000)
+    async with anyio.create_task_group() as group:
+        await group.start(room.engine.run)
+        lines = [await room.ask(late), await room.ask(early)]
+        await room.diary.until(lambda: all(line.sent is not None for line in lines))
+        group.cancel_scope.cancel()
+    asked = {entry.request.id: entry.asked_at for entry in room.diary.entries() if isinstance(entry, AskedEntry)}
+    ended = {entry.request_id: entry.ended_at for entry in room.diary.entries() if isinstance(entry, SettledEntry)}
+    assert list(ended) == [early.id, late.id]
+    assert ended[early.id] - asked[early.id] >= 0.3
+    assert ended[late.id] - asked[late.id] >= 0.7
+    assert {room.diary.outcome(early.id), room.diary.outcome(late.id)} == {Outcome.EXPIRED}
 
 
 def test_an_engine_with_nothing_to_do_does_nothing() -> None:
@@ -333,48 +318,35 @@ def test_an_engine_with_nothing_to_do_does_nothing() -> None:
     timelapse.run(main)
 
 
-@pytest.mark.parametrize(
-    ("alive", "why", "outcome"),
-    [
-        (True, Left.TERMINATED, Outcome.TERMINAL_DENIED),
-        (False, Left.TERMINATED, Outcome.SESSION_ENDED),
-        (True, Left.LOST, Outcome.CALLER_LOST),
-        (False, Left.LOST, Outcome.AGENT_DIED),
-    ],
+NOBODY = 2**31 - 1
+LEAVING = (
+    ("self", Left.TERMINATED, Outcome.TERMINAL_DENIED),
+    ("dead", Left.TERMINATED, Outcome.SESSION_ENDED),
+    ("self", Left.LOST, Outcome.CALLER_LOST),
+    ("dead", Left.LOST, Outcome.AGENT_DIED),
+    (NOBODY, Left.LOST, Outcome.AGENT_DIED),
+    (0, Left.LOST, Outcome.CALLER_LOST),  # where the pid tells nothing, death is not claimed
+    (1, Left.LOST, Outcome.CALLER_LOST),
+    (2**40, Left.LOST, Outcome.CALLER_LOST),
 )
-def test_a_caller_that_left_is_explained_by_whether_its_agent_lives(alive: bool, why: Left, outcome: Outcome) -> None:
-    async def main() -> None:
-        room = Room()
-        async with anyio.create_task_group() as group:
-            await group.start(room.engine.run)
-            request = make_request()
-            request = replace(request, caller=replace(request.caller, parent_pid=os.getpid() if alive else dead_pid()))
-            line = await room.ask(request)
-            assert room.engine.hang_up(request.id, line)
-            await room.engine.handle(CallerGone(request.id, why))
-            begun = anyio.current_time()
-            assert await room.diary.until(lambda: room.diary.outcome(request.id)) is outcome
-            assert anyio.current_time() - begun == pytest.approx(PROBE_S, abs=0.01)
-            group.cancel_scope.cancel()
-
-    timelapse.run(main)
 
 
-@pytest.mark.parametrize("pid", [0, 1, 2**31 - 1, 2**40], ids=["unknown", "init", "nobody", "no pid at all"])
-def test_a_pid_that_tells_nothing_is_no_harm(pid: int) -> None:
-    async def main() -> None:
-        room = Room()
-        async with anyio.create_task_group() as group:
-            await group.start(room.engine.run)
-            request = make_request()
+async def test_a_caller_that_left_is_explained_by_whether_its_agent_lives() -> None:
+    room, pids = Room(), {"self": os.getpid(), "dead": dead_pid()}
+    requests = []
+    async with anyio.create_task_group() as group:
+        await group.start(room.engine.run)
+        for number, (who, why, _) in enumerate(LEAVING, start=1):
+            request = make_request(number, session=f"s{number}")
+            pid = pids[who] if isinstance(who, str) else who
             request = replace(request, caller=replace(request.caller, parent_pid=pid))
-            await room.ask(request)
-            await room.engine.handle(CallerGone(request.id, Left.LOST))
-            expected = Outcome.AGENT_DIED if pid == 2**31 - 1 else Outcome.CALLER_LOST
-            assert await room.diary.until(lambda: room.diary.outcome(request.id)) is expected
-            group.cancel_scope.cancel()
-
-    timelapse.run(main)
+            requests.append(request)
+            assert room.engine.hang_up(request.id, await room.ask(request))
+            await room.engine.handle(CallerGone(request.id, why))
+        await room.diary.until(lambda: all(room.diary.outcome(request.id) for request in requests))
+        group.cancel_scope.cancel()
+    for request, (who, why, outcome) in zip(requests, LEAVING, strict=True):
+        assert room.diary.outcome(request.id) is outcome, (who, why)
 
 
 def dead_pid() -> int:

@@ -102,7 +102,7 @@ async def converse(conversation: list[Message]) -> tuple[Station, list[bytes]]:
         return station, [reply for each in got for reply in replies_in(each)]
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conversations)
 def test_no_reply_allows_anything_without_a_tap(conversation: list[Message]) -> None:
     station, replies = anyio.run(converse, conversation)

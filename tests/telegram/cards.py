@@ -40,10 +40,14 @@ def captured() -> dict[str, Request]:
 
 def open_card(request: Request, *, seen: bool = False, refreshed: bool = False) -> Card:
     """The card as the desk would have it posted: what does not fit offers no way to allow it until it was seen."""
-    case = Case(request=request, asked=at(0), deadline=at(590).mono, chats=(1001,), fits=fits(request))
-    case.seen_in = {1001} if seen else set()
+    case = _case(request)
+    case.fits = seen or fits(request)
     case.refreshed = refreshed
     return case.card()
+
+
+def _case(request: Request) -> Case:
+    return Case(request=request, asked=at(0), deadline=at(590).mono, chats=(1001,))
 
 
 def answer_by(choice: Choice, person: str = "Ada", *, message: str = "") -> Answer:
@@ -52,14 +56,14 @@ def answer_by(choice: Choice, person: str = "Ada", *, message: str = "") -> Answ
 
 
 def sending_card(request: Request, answer: Answer) -> Card:
-    return replace(open_card(request), phase=Phase.SENDING, choices=(), answer=answer)
+    return replace(_case(request).card(), phase=Phase.SENDING, choices=(), answer=answer)
 
 
 def settled_card(
     request: Request, outcome: Outcome, *, answer: Answer | None = None, ran: Ran = Ran.UNKNOWN, detail: str = ""
 ) -> Card:
     return replace(
-        open_card(request),
+        _case(request).card(),
         phase=Phase.SETTLED,
         choices=(),
         answer=answer,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tapgate.agents import parse_request
 from tapgate.core.case import SHOW_WHOLE
-from tapgate.model import Answer, Caller, Outcome, Phase, Ran, Request, Verdict
+from tapgate.model import Answer, Background, Caller, Outcome, Phase, Ran, Request, Verdict
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import whole_of
 from tapgate.telegram.text import MAX_UNITS, units, visible
@@ -160,9 +160,9 @@ def test_a_command_that_does_not_fit_is_cut_marked_and_counted() -> None:
     request = make_request(tool_input={"command": "x" * 5000})
     text = shown(open_card(request))
     assert not fits(request)
-    assert "x" * 2399 + "…\n" in text
-    assert "x" * 2400 not in text
-    assert "✂️ 2,601 characters are not shown. “Show all of it” sends them." in text
+    assert "x" * 2199 + "…\n" in text
+    assert "x" * 2200 not in text
+    assert "✂️ 2,801 characters are not shown. “Show all of it” sends them." in text
     assert whole_of(request)[1].startswith(b"x" * 5000)
 
 
@@ -214,9 +214,10 @@ def test_the_longest_card_there_can_be_is_not_too_long() -> None:
         cwd=f"/{wide}",
     )
     request = replace(request, caller=replace(request.caller, project=f"/{wide}"))
+    words = Background(why=wide * 3)
     for card in every_state(request):
-        shown(replace(card, refreshed=True))
-    longest = replace(open_card(request, seen=True, refreshed=True), deadline_at=0.0)
+        shown(replace(card, refreshed=True, background=words))
+    longest = replace(open_card(request, seen=True, refreshed=True), deadline_at=0.0, background=words)
     assert units(shown(longest)) > 3700  # or this test has lost its point
     gate = make_request(event="PreToolUse", tool_input=request.input, agent_id="a", agent_type=wide, cwd=f"/{wide}")
     shown(open_card(replace(gate, caller=request.caller)))

@@ -212,6 +212,7 @@ def _request(
         digest=digest_of(raw),
         raw=raw,
         cwd=event.cwd,
+        transcript_path=event.transcript_path or "",
         agent_type=event.agent_type or "",
         prompt_id=event.prompt_id or "",
         permission_mode=event.permission_mode or "",

@@ -46,6 +46,7 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
         digest=digest_of(raw),
         raw=raw,
         cwd=event.cwd,
+        transcript_path=event.transcript_path or "",
         agent_type=event.agent_type or "",
         prompt_id=event.turn_id or "",
         permission_mode=event.permission_mode or "",

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from tapgate.core.events import Left
 from tapgate.core.memory import Remembered
 from tapgate.model import (
+    NO_BACKGROUND,
     Act,
     Answer,
+    Background,
     Card,
     Choice,
     Copy,
@@ -51,6 +53,7 @@ class Case:
     ran: Ran = Ran.UNKNOWN
     refreshed: bool = False
     version: int = 0
+    background: Background = NO_BACKGROUND
 
     @property
     def deadline_at(self) -> float:
@@ -85,6 +88,7 @@ class Case:
             detail=self.detail,
             refreshed=self.refreshed,
             version=self.version,
+            background=self.background,
         )
 
     def next_deadline(self) -> float | None:

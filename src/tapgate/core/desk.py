@@ -89,6 +89,7 @@ PROBE_S = 1.5
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 SETTLED_KEPT = 500  # so that late taps on them can be told the truth
 MOST_COPIES = 50
+UNSEEN = "Not all of it was shown here yet: tap “Show all of it” first."
 TAPS_REMEMBERED = 1000  # to know a repeated update when it comes
 
 
@@ -203,7 +204,7 @@ class Desk:
             return [Reply(request, NO_OPINION, "this request id is in use")]
         found = self._cases.get(request.id)
         if found is not None:
-            return self._on_returned(found, request, now)
+            return self._on_returned(found, event, now)
         if self._stopping:
             return [Reply(request, NO_OPINION, "the daemon is stopping")]
         if not self._chats:
@@ -222,6 +223,7 @@ class Desk:
             chats=self._chats,
             fits=event.fits,
             pending=set(self._chats),
+            background=event.background,
         )
         self._cases[request.id] = found
         self._forget()
@@ -232,12 +234,13 @@ class Desk:
         effects.append(Post(found.card(), self._chats))
         return effects
 
-    def _on_returned(self, found: Case, request: Request, now: Instant) -> list[Effect]:
+    def _on_returned(self, found: Case, event: Asked, now: Instant) -> list[Effect]:
         if found.phase is Phase.SETTLED:
             return [Reply(found.request, NO_OPINION, words.ended(found.card()))]
         found.caller_here = True
         found.away_until = found.leave_by = found.left = None
-        found.deadline = now.mono + max(0.0, min(self._hold_s, request.caller.deadline_s))
+        found.background = event.background
+        found.deadline = now.mono + max(0.0, min(self._hold_s, event.request.caller.deadline_s))
         if found.phase is Phase.SENDING:
             assert found.answer is not None
             return [Reply(found.request, found.answer.decision)]
@@ -271,13 +274,8 @@ class Desk:
             return [*effects, AnswerTap(tap.query_id, words.too_late(found.card()), True), *self._mend(found, tap.copy)]
         if self._stopping:
             return [*effects, AnswerTap(tap.query_id, "tapgate is stopping; answer at the terminal.", True)]
-        if choice not in found.offered() or (
-            choice.decision.verdict is Verdict.ALLOW and not found.fits and tap.copy.chat_id not in found.seen_in
-        ):
-            return [
-                *effects,
-                AnswerTap(tap.query_id, "Not all of it was shown here yet: tap “Show all of it” first.", True),
-            ]
+        if not self._may(found, choice, tap.copy.chat_id):
+            return [*effects, AnswerTap(tap.query_id, UNSEEN, True)]
         if choice.act is Act.SHOW_WHOLE:
             return [
                 *effects,
@@ -294,26 +292,31 @@ class Desk:
         return effects + self._answer(found, person, choice, choice.decision, now, query_id=tap.query_id)
 
     def _on_replied(self, event: Replied, now: Instant) -> list[Effect]:
-        """Only a reply to the prompt counts, and only by the person who was asked."""
-        prompt = Copy(event.chat_id, event.reply_to)
+        """Only a reply to the question for a reason counts, and only by the person who was asked."""
+        answered = Copy(event.chat_id, event.reply_to)
         person = self._person(event.user_id, event.chat_id)
         if person is None:
             return []
         for found in self._cases.values():
-            if found.prompts.get(prompt) == event.user_id:
-                break
-            if prompt not in found.prompts and (event.chat_id, event.user_id) in found.asking:
-                self._early[prompt] = event
-        else:
-            return []
-        self._early.pop(prompt, None)
+            if found.prompts.get(answered) == event.user_id:
+                return self._on_reason(found, person, event, now)
+        waiting = (found for found in self._cases.values() if (event.chat_id, event.user_id) in found.asking)
+        if next(waiting, None) is not None:
+            self._early[answered] = event
+        return []
+
+    def _on_reason(self, found: Case, person: Person, event: Replied, now: Instant) -> list[Effect]:
         if found.phase is not Phase.OPEN:
             return [Say(event.chat_id, event.message_id, words.too_late(found.card()))]
         if not event.text.strip():
             return [Say(event.chat_id, event.message_id, "Only a text can be the reason. Reply to the question again.")]
         choice = next(choice for choice in found.request.choices if choice.act is Act.ASK_REASON)
-        decision = Decision(Verdict.DENY, event.text.strip())
-        return self._answer(found, person, choice, decision, now)
+        return self._answer(found, person, choice, Decision(Verdict.DENY, event.text.strip()), now)
+
+    def _may(self, found: Case, choice: Choice, chat_id: int) -> bool:
+        """Whether the choice stands on the card now, and what it allows was shown whole in this chat (rule 9)."""
+        seen = found.fits or chat_id in found.seen_in or choice.decision.verdict is not Verdict.ALLOW
+        return seen and choice in found.offered()
 
     def _answer(
         self, found: Case, person: Person, choice: Choice, decision: Decision, now: Instant, *, query_id: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tapgate.model import Call, Copy, Request, Tap
+from tapgate.model import NO_BACKGROUND, Background, Call, Copy, Request, Tap
 
 
 class Left(StrEnum):
@@ -22,6 +22,7 @@ class Asked:
 
     request: Request
     fits: bool = True  # the card shows all of it
+    background: Background = NO_BACKGROUND
 
 
 @dataclass(frozen=True, slots=True)

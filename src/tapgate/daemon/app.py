@@ -18,6 +18,7 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
+from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
 from tapgate.daemon.listener import Listener
@@ -68,7 +69,11 @@ class Daemon:
             )
             stack.push_async_callback(self._journal.close)
             self._engine = Engine(
-                Desk(self._people, hold_s=config.deadline_s), self._journal, clock=_now, report=self._report
+                Desk(self._people, hold_s=config.deadline_s),
+                self._journal,
+                clock=_now,
+                report=self._report,
+                look=look_around,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),

@@ -30,10 +30,11 @@ from tapgate.core.effects import (
 from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
 from tapgate.core.memory import Remembered
 from tapgate.errors import FrameError, JournalError
-from tapgate.model import Instant, Request, Verdict
+from tapgate.model import NO_BACKGROUND, Background, Instant, Request, Verdict
 from tapgate.wire import Kind, encode_frame
 
-WORKER_BYTES = 128 * 1024  # larger inputs are read and measured in a worker thread
+WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
+LOOK_S = 1.0
 
 
 class Records(Protocol):
@@ -45,7 +46,7 @@ class Records(Protocol):
 class Phones(Protocol):
     """A front. Nothing here waits: what takes time is queued."""
 
-    def fits(self, request: Request) -> bool: ...
+    def fits(self, request: Request, background: Background) -> bool: ...
     def answer_tap(self, effect: AnswerTap) -> None: ...
     def post(self, effect: Post) -> None: ...
     def edit(self, effect: Edit) -> None: ...
@@ -66,12 +67,19 @@ class Line(Protocol):
 
 class Engine:
     def __init__(
-        self, desk: Desk, records: Records, *, clock: Callable[[], Instant], report: Callable[[str], None]
+        self,
+        desk: Desk,
+        records: Records,
+        *,
+        clock: Callable[[], Instant],
+        report: Callable[[str], None],
+        look: Callable[[Request], Background] = lambda request: NO_BACKGROUND,
     ) -> None:
         self.desk = desk
         self._records = records
         self._clock = clock
         self._report = report
+        self._look = look
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
         self._lock = anyio.Lock()
@@ -106,7 +114,7 @@ class Engine:
         Raises FrameError where the id belongs to another question.
         """
         assert self._phones is not None
-        asked = Asked(request, fits=self._phones.fits(request))
+        asked = await self._measure(request)
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 if self.desk.is_taken(request):
@@ -115,6 +123,15 @@ class Engine:
                 now = self._clock()
                 await self._carry_out(self.desk.handle(asked, now), now, None)
         self._changed.set()
+
+    async def _measure(self, request: Request) -> Asked:
+        """Look around and find out whether a card can show it all: beside the event loop, and not for long."""
+        assert self._phones is not None
+        background = NO_BACKGROUND
+        with anyio.move_on_after(LOOK_S):  # the files may lie on a disk that does not answer
+            background = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
+        fits = await anyio.to_thread.run_sync(self._phones.fits, request, background)
+        return Asked(request, fits=fits, background=background)
 
     def hang_up(self, request_id: str, line: Line) -> bool:
         """The line is dead. False: the caller has another one by now, or was answered without an opinion."""

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
 from tapgate.core import words
-from tapgate.model import Act, Card, Choice, Outcome, Phase, Ran, Request
+from tapgate.model import NO_BACKGROUND, Act, Background, Card, Choice, Outcome, Phase, Ran, Request
 from tapgate.telegram.content import Content, content_of, describe, summary_of
 from tapgate.telegram.keyboard import is_cut
-from tapgate.telegram.text import Clipper, escape
+from tapgate.telegram.text import Clipper, escape, units, visible
 
-_QUESTION_UNITS = 2700  # with the first line, the buttons' words and the last lines: under Telegram's 4096
-_BODY_UNITS = 2400
+_QUESTION_UNITS = 2400  # with the first line, the buttons' words and the last lines: under Telegram's 4096
+_BODY_UNITS = 2200
+_WHY_UNITS = 300
 _LINE_UNITS = 160
 _NOTE_UNITS = 300
 _MOST_ASIDES = 6
@@ -36,17 +37,17 @@ Clock = Callable[[float], str]
 """Turns a wall time into words for a person, in their time zone."""
 
 
-def fits(request: Request) -> bool:
-    """Whether a card can show all of the request."""
+def fits(request: Request, background: Background = NO_BACKGROUND) -> bool:
+    """Whether a card can show all of the request. The agent's own words about it may be cut."""
     clipper = Clipper(_QUESTION_UNITS)
-    _question(request, clipper)
+    _question(request, background, clipper)
     return clipper.left_out == 0 and _are_spelled_out(request.choices)
 
 
 def render_card(card: Card, clock: Clock) -> str:
     if card.phase is Phase.SETTLED:
         return "\n".join(_settled(card, clock))
-    lines = _question(card.request, Clipper(_QUESTION_UNITS))
+    lines = _question(card.request, card.background, Clipper(_QUESTION_UNITS))
     lines += _buttons_spelled_out(card)
     if card.phase is Phase.SENDING and card.answer is not None:
         lines.append(f"📤 <b>{_line(card.answer.label)}</b> by {_line(card.answer.person)}: sending…")
@@ -57,9 +58,11 @@ def render_card(card: Card, clock: Clock) -> str:
     return "\n".join(lines)
 
 
-def _question(request: Request, clipper: Clipper) -> list[str]:
-    content = content_of(request)
+def _question(request: Request, background: Background, clipper: Clipper) -> list[str]:
+    content = content_of(request, background)
     top = [f"🔐 {_who(request)}", _what(request, clipper)]
+    if background.why:
+        top.append(f"<blockquote expandable>{_last(background.why, _WHY_UNITS)}</blockquote>")
     if content.head:
         top.append(f"<code>{clipper.take(content.head, _NOTE_UNITS, one_line=True)}</code>")
     bottom = [
@@ -83,7 +86,7 @@ def _question(request: Request, clipper: Clipper) -> list[str]:
 def _body(content: Content, clipper: Clipper) -> list[str]:
     body = clipper.take(content.body, _BODY_UNITS)
     if content.prose:
-        return [body]
+        return [f"<blockquote>{body}</blockquote>"]
     if content.language:
         return [f'<pre><code class="language-{content.language}">{body}</code></pre>']
     return [f"<pre>{body}</pre>"]
@@ -157,6 +160,15 @@ def _are_spelled_out(choices: Sequence[Choice]) -> bool:
 
 def _line(text: str, most: int = _LINE_UNITS) -> str:
     return Clipper(most).take(text, most, one_line=True)
+
+
+def _last(text: str, most: int) -> str:
+    """The end of a longer text: what was said right before the call."""
+    shown = visible(text[-most:])
+    cut = len(text) > most or units(shown) > most
+    while units(shown) > most:
+        shown = shown[len(shown) // 10 + 1 :]
+    return ("…" if cut else "") + escape(shown)
 
 
 def _duration(seconds: float) -> str:

@@ -34,7 +34,7 @@ from tapgate.core.events import (
     Ticked,
     WholePosted,
 )
-from tapgate.model import Card, Copy, Phase, Request, Tap
+from tapgate.model import Background, Card, Copy, Phase, Request, Tap
 from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import Clock, fits, render_card
@@ -104,8 +104,8 @@ class Front:
 
     # Out
 
-    def fits(self, request: Request) -> bool:
-        return fits(request)
+    def fits(self, request: Request, background: Background) -> bool:
+        return fits(request, background)
 
     def answer_tap(self, effect: AnswerTap) -> None:
         """At once and beside the outbox: the phone shows a spinner until then."""
@@ -144,7 +144,7 @@ class Front:
 
     def show_whole(self, effect: ShowWhole) -> None:
         for copy in effect.copies:
-            self.outbox.put(self._whole_job(effect.card.request, copy))
+            self.outbox.put(self._whole_job(effect.card, copy))
 
     def retract(self, effect: Retract) -> None:
         async def call() -> None:
@@ -279,9 +279,9 @@ class Front:
 
         return Job(copy.chat_id, ("edit", copy.message_id), call, failed)
 
-    def _whole_job(self, request: Request, copy: Copy) -> Job:
+    def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
-            name, data = await anyio.to_thread.run_sync(whole_of, request)
+            name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background)
             await calling(
                 self._api.send_document(
                     copy.chat_id,
@@ -289,9 +289,9 @@ class Front:
                     reply_parameters=ReplyParameters(copy.message_id, allow_sending_without_reply=True),
                 )
             )
-            await self._emit(WholePosted(request.id, copy.chat_id), None)
+            await self._emit(WholePosted(card.request.id, copy.chat_id), None)
 
-        return Job(copy.chat_id, ("whole", request.id), call)
+        return Job(copy.chat_id, ("whole", card.request.id), call)
 
     async def _rendered(self, card: Card) -> str:
         """Large inputs are rendered beside the event loop, so that nobody else waits for them."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
+from itertools import accumulate, takewhile
 
 MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing
 _MOST_MARKS = 3  # combining marks in a row that still look like a letter
@@ -21,6 +23,11 @@ def units(text: str) -> int:
 
 def visible(text: str, *, one_line: bool = False) -> str:
     """Spell out what a reader could not see: control and direction characters, surrogates, floods of marks."""
+    return "".join(_spelled(text, one_line=one_line))
+
+
+def _spelled(text: str, *, one_line: bool) -> Sequence[str]:
+    """What to show for each character."""
     if text.isascii() and (text if one_line else text.replace("\n", "").replace("\t", "")).isprintable():
         return text
     shown: list[str] = []
@@ -42,7 +49,7 @@ def visible(text: str, *, one_line: bool = False) -> str:
         else:
             shown.append(character)
         before = category
-    return "".join(shown)
+    return shown
 
 
 def escape(text: str) -> str:
@@ -72,17 +79,16 @@ class Clipper:
         """The text, visible and escaped; what is beyond the limit is cut off, counted, and marked with …"""
         room = max(0, min(most_units, self._room))
         head = clip(text, room)  # before the character by character work: the text may have 16 MiB
-        shown = visible(head, one_line=one_line)
+        pieces = _spelled(head, one_line=one_line)
+        shown = "".join(pieces)
         mark = ""
         used = len(text)
         if len(head) < len(text) or units(shown) > room:
             mark = "…" if room else ""
             # Spelled-out characters need more room than they had: find how much of the original still fits.
-            used = len(clip(head, room - len(mark)))
-            shown = visible(head[:used], one_line=one_line)
-            while units(shown) > room - len(mark):
-                used = used * 9 // 10
-                shown = visible(head[:used], one_line=one_line)
+            lengths = accumulate(map(units, pieces))
+            used = sum(1 for length in takewhile((room - len(mark)).__ge__, lengths))
+            shown = "".join(pieces[:used])
         self._room -= units(shown) + len(mark)
         self.left_out += len(text) - used
         return escape(shown) + mark
