@@ -191,8 +191,8 @@ PURE = {
     "tapgate.model": {"collections.abc", "dataclasses", "enum", "typing"},
     "tapgate.errors": set(),
     "tapgate.core": {
-        *("bisect", "collections", "collections.abc", "dataclasses", "enum", "functools", "heapq", "itertools"),
-        *("math", "operator", "re", "string", "typing", "unicodedata"),
+        *("base64", "binascii", "bisect", "collections", "collections.abc", "dataclasses", "enum", "functools"),
+        *("heapq", "itertools", "math", "operator", "re", "string", "typing", "unicodedata"),
         *("fnmatch", "posixpath"),  # they compare and join names, and look at no disk
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},

@@ -23,7 +23,7 @@ def test_a_frame_is_one_line_and_its_bytes() -> None:
 
 
 @given(st.sampled_from(Kind), st.binary(max_size=60), st.dictionaries(names, paths, max_size=4))
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_every_frame_comes_back_as_it_went(kind: Kind, body: bytes, fields: dict[str, str]) -> None:
     """Any path that the file system allows gets through, whatever its bytes."""
     line, newline, rest = encode_frame(kind, body, **fields).partition(b"\n")
@@ -95,7 +95,7 @@ def test_exactly_16_mib_may_be_announced() -> None:
 
 
 @given(st.binary(max_size=80) | st.binary(max_size=40).map(lambda tail: b"tapgate/1 ask 5 " + tail))
-@settings(max_examples=500, derandomize=True, deadline=None)
+@settings(max_examples=300, derandomize=True, deadline=None)
 def test_any_line_is_a_header_or_refused(line: bytes) -> None:
     try:
         header = decode_header(line)
@@ -114,7 +114,7 @@ def test_the_caller_speaks_the_same_version_with_the_same_limits() -> None:
 
 
 @given(st.binary(max_size=60))
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_what_the_caller_quotes_is_read_back(value: bytes) -> None:
     line = b"tapgate/1 ask 0 project=" + hook.quote(value)
     assert decode_header(line).fields["project"].encode("utf-8", "surrogateescape") == value

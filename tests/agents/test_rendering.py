@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tapgate.agents import DIALECTS
+from tapgate.agents.claude import ACCEPT_EDITS
 from tapgate.model import NO_OPINION, Decision, Request, Verdict
 
 from . import forms
@@ -142,6 +143,8 @@ def test_only_what_was_suggested_can_be_granted() -> None:
         if not isinstance(heard, Request):
             continue
         received = json.loads(heard.raw).get("permission_suggestions", [])
+        if heard.call.tool == "ExitPlanMode":
+            received = [ACCEPT_EDITS]  # the one thing that a plan's approval may switch, as its own dialog does
         for choice in heard.choices:
             output = json.loads(DIALECTS["claude"].render(heard, choice.decision))["hookSpecificOutput"]
             granted = output.get("decision", {}).get("updatedPermissions", [])
@@ -213,6 +216,22 @@ def test_an_approved_plan_gives_its_input_back() -> None:
     assert answer(request, "a") == (
         b'{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":'
         b'{"plan":"# Plan\\n\\n1. Write a.py\\n","planFilePath":"/home/dev/.claude/plans/p.md","new":[1.5]}}}}'
+    )
+
+
+def test_an_approved_plan_can_switch_to_accepting_edits() -> None:
+    tool_input = {"plan": "1. Write a.py"}
+    request = ask(event(tool_name="ExitPlanMode", tool_input=tool_input))
+    assert [choice.label for choice in request.choices] == [
+        "Approve the plan",
+        "Approve, and accept edits",
+        "Reject",
+        "Revise…",
+    ]
+    assert answer(request, "e") == (
+        b'{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow",'
+        b'"updatedInput":{"plan":"1. Write a.py"},'
+        b'"updatedPermissions":[{"type":"setMode","mode":"acceptEdits","destination":"session"}]}}}'
     )
 
 

@@ -319,7 +319,7 @@ def test_an_engine_with_nothing_to_do_does_nothing() -> None:
 
 
 NOBODY = 2**31 - 1
-LEAVING = (
+LEAVING: tuple[tuple[str | int, Left, Outcome], ...] = (
     ("self", Left.TERMINATED, Outcome.TERMINAL_DENIED),
     ("dead", Left.TERMINATED, Outcome.SESSION_ENDED),
     ("self", Left.LOST, Outcome.CALLER_LOST),

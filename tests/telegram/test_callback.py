@@ -32,7 +32,7 @@ def test_the_form_on_the_wire_is_fixed() -> None:
 
 
 @given(buttons)
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_every_button_comes_back_as_it_went(button: Button) -> None:
     data = encode_button(button)
     assert decode_button(data) == button
@@ -93,7 +93,7 @@ def test_another_spelling_of_the_same_request_is_no_button() -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), max_size=70) | st.text(ALPHABET + ".", max_size=64))
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_anything_a_client_sends_is_read_only_if_it_was_written_so(data: str) -> None:
     button = decode_button(data)
     assert button is None or encode_button(button) == data

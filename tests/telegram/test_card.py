@@ -137,7 +137,8 @@ def test_a_long_button_text_is_spelled_out_on_the_card() -> None:
     request = labelled(1, 49)
     assert fits(request)
     assert f"▸ {request.choices[-1].label}" in shown(open_card(request)).split("\n")
-    assert "▸" not in shown(open_card(labelled(1, 48)))
+    assert "▸" in shown(open_card(labelled(1, 33))), "a phone may not show all of it"
+    assert "▸" not in shown(open_card(labelled(1, 32)))
 
 
 def test_a_button_that_cannot_be_spelled_out_is_not_offered_before_its_words_were_sent() -> None:
@@ -428,7 +429,7 @@ nasty = st.text(st.characters(exclude_categories=()), max_size=12) | st.sampled_
         "\r\n",
     ]
 )
-texts = st.builds(lambda text, times: text * times, nasty, st.sampled_from([1, 1, 1, 1, 2, 40, 400]))
+texts = st.builds(lambda text, times: text * times, nasty, st.sampled_from([1, 1, 1, 1, 1, 2, 40, 400]))
 short = st.builds(lambda text, times: text * times, nasty, st.sampled_from([1, 1, 2, 20]))
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | short,

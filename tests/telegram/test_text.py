@@ -22,7 +22,7 @@ def utf16(text: str) -> int:
 
 
 @given(texts)
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_units_are_what_utf_16_needs(text: str) -> None:
     assert units(text) == utf16(text)
 
@@ -81,7 +81,7 @@ def test_on_one_line_a_line_break_is_a_sign_and_a_tab_a_space() -> None:
 
 
 @given(texts, lines)
-@settings(max_examples=500, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_what_is_shown_survives_telegram_s_own_cleaning(text: str, one_line: bool) -> None:
     shown = visible(text, one_line=one_line)
     shown.encode()  # there is no lone surrogate in it
@@ -91,13 +91,13 @@ def test_what_is_shown_survives_telegram_s_own_cleaning(text: str, one_line: boo
 
 
 @given(texts, texts, lines)
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_the_beginning_is_shown_alike_whatever_follows(head: str, tail: str, one_line: bool) -> None:
     assert visible(head + tail, one_line=one_line).startswith(visible(head, one_line=one_line))
 
 
 @given(texts)
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_escaping_is_what_html_undoes(text: str) -> None:
     shown = escape(visible(text))
     assert not set("<>") & set(shown)
@@ -105,7 +105,7 @@ def test_escaping_is_what_html_undoes(text: str) -> None:
 
 
 @given(texts, st.integers(0, 60))
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_a_clipped_text_is_the_longest_beginning_that_fits(text: str, most: int) -> None:
     head = clip(text, most)
     assert text.startswith(head)
@@ -115,7 +115,7 @@ def test_a_clipped_text_is_the_longest_beginning_that_fits(text: str, most: int)
 
 
 @given(st.lists(st.tuples(texts, st.integers(0, 50), lines), max_size=6), st.integers(0, 120))
-@settings(max_examples=500, derandomize=True, deadline=None)
+@settings(max_examples=150, derandomize=True, deadline=None)
 def test_a_clipper_never_exceeds_and_counts_exactly_what_it_leaves_out(
     parts: list[tuple[str, int, bool]], room: int
 ) -> None:

@@ -24,6 +24,7 @@ from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
 DENIED = "Denied from the phone."
 ALLOWED = "Allowed from the phone."
 UNANSWERED = "No answer from the phone."
+ACCEPT_EDITS = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
 MOST_OPTIONS = 20  # more buttons than this no thumb would scroll through
 
 
@@ -168,7 +169,15 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
                 Decision(Verdict.ALLOW, updated_input=event.tool_input),
                 Tone.GOOD,
             ),
-            *_denials(),
+            Choice(
+                "e",
+                "Approve, and accept edits",
+                Act.DECIDE,
+                Decision(Verdict.ALLOW, updates=(ACCEPT_EDITS,), updated_input=event.tool_input),
+                saved="mode acceptEdits, for this session only",
+            ),
+            Choice("d", "Reject", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+            Choice("r", "Revise…", Act.ASK_REASON, Decision(Verdict.DENY)),
         )
     else:
         choices = (

@@ -40,7 +40,7 @@ base_url = "{url}"
 
 [[people]]
 user_id = {user_id}
-name = "You"
+name = "you"
 """
 
 
@@ -141,7 +141,11 @@ class Stage:
     def _launch(self, *words: str) -> str:
         """Start one of our own commands and wait for its line."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "tapgate", *words], env=self._environ, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "tapgate", *words],
+            env=self._environ,
+            stdout=subprocess.PIPE,
+            text=True,
+            process_group=0,  # Ctrl-C is for the demo, which then ends them in order
         )
         self._stack.callback(_end, process)
         assert process.stdout is not None
@@ -160,6 +164,7 @@ def _end(process: subprocess.Popen[Any]) -> None:
             process.wait(12)
         except subprocess.TimeoutExpired:
             process.kill()
+            process.wait()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()

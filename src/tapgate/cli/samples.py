@@ -59,7 +59,7 @@ def samples(project: str) -> tuple[Sample, ...]:
             tap="Accept edits",
         ),
         Sample(
-            "something risky",
+            "do something risky",
             "Bash",
             {
                 "command": "rm -rf build && sudo systemctl restart nginx",

@@ -26,9 +26,9 @@ def render_history(rows: Sequence[TrailRow], clock: Callable[[float], str] | Non
         mark = "⚠️" if row.request_id in against else _MARKS.get(Outcome(row.outcome), "▫️")
         project = _short(PurePath(row.project).name or "no project", 24)
         who = f" · {_short(row.person, 20)}" if row.person else f" · {row.outcome.replace('_', ' ')}"
-        lines.append(f"{mark} {words(row.at)} <b>{project}</b> {_short(row.tool, 24)}{who}")
-        lines.append(f"<code>{_short(row.summary, 60)}</code>")
-    return "\n".join(lines)
+        head = f"{mark} {words(row.at)} <b>{project}</b> {_short(row.tool, 24)}{who}"
+        lines.append(f"{head}\n<code>{_short(row.summary, 60)}</code>")
+    return "\n\n".join(lines)
 
 
 def _short(text: str, most: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from tapgate.core import words
 from tapgate.model import NO_BACKGROUND, Act, Background, Card, Choice, Outcome, Phase, Ran, Request
 from tapgate.telegram.content import Content, content_of, describe, summary_of
-from tapgate.telegram.keyboard import is_cut
+from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.text import Clipper, escape, units, visible
 
 _QUESTION_UNITS = 2400  # with the first line, the buttons' words and the last lines: under Telegram's 4096
@@ -141,9 +141,9 @@ def _tool(request: Request) -> str:
 
 
 def _buttons_spelled_out(card: Card) -> list[str]:
-    """A button shows the beginning of a long text only; its exact words stand here."""
-    long = [choice for choice in card.choices if is_cut(choice)]
-    lines = [f"<i>▸ {_line(choice.label, _LISTED_UNITS)}</i>" for choice in long[:_MOST_LISTED]]
+    """A phone shows only the beginning of a long button; its exact words stand here. The longest come first."""
+    wide = sorted((choice for choice in card.choices if is_wide(choice)), key=is_cut, reverse=True)
+    lines = [f"<i>▸ {_line(choice.label, _LISTED_UNITS)}</i>" for choice in wide[:_MOST_LISTED]]
     if any(choice.act is Act.SHOW_WHOLE for choice in card.choices) and not _are_spelled_out(card.request.choices):
         lines.append("✂️ <b>Some buttons say more than fits here.</b> “Show all of it” sends their words.")
     return lines

@@ -8,7 +8,8 @@ from tapgate.model import Card, Choice
 from tapgate.telegram.callback import Button, encode_button
 from tapgate.telegram.text import clip, units, visible
 
-MOST_UNITS = 48  # more than a phone shows on one button
+MOST_UNITS = 48  # what a button holds at most
+SEEN_UNITS = 32  # what a phone shows of it in any case
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,11 @@ def keyboard_of(card: Card) -> tuple[tuple[Key, ...], ...]:
     if not allow:  # a question, or content not shown yet: what leads on comes first
         rows = [*([choice] for choice in middle), deny, *([choice] for choice in last)]
     return tuple(tuple(_key(card, choice) for choice in row) for row in rows if row)
+
+
+def is_wide(choice: Choice) -> bool:
+    """Whether a phone may show only the beginning of the button's words."""
+    return is_cut(choice) or units(visible(choice.label, one_line=True)) > SEEN_UNITS
 
 
 def is_cut(choice: Choice) -> bool:
