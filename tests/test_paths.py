@@ -81,7 +81,24 @@ def test_a_file_above_is_refused(home: Path) -> None:
         make_private_dir(home / "file" / "deeper" / "tapgate")
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o757, 0o775])
+def test_a_parent_that_only_the_users_own_group_can_write_to_is_fine(home: Path) -> None:
+    """Where every user has a group of their own, umask 002 makes ~/.local/state like that."""
+    (home / "state").mkdir()
+    (home / "state").chmod(0o775)
+    make_private_dir(home / "state" / "tapgate")
+    assert mode_of(home / "state" / "tapgate") == 0o700
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a directory to another group")
+def test_a_parent_that_another_group_can_write_to_is_refused(home: Path) -> None:
+    (home / "shared").mkdir()
+    os.chown(home / "shared", -1, os.getgid() + 4242)
+    (home / "shared").chmod(0o775)
+    with pytest.raises(SocketError, match="other users may replace"):
+        make_private_dir(home / "shared" / "tapgate")
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o757])
 def test_a_parent_that_others_can_write_to_is_refused(home: Path, mode: int) -> None:
     """They could move our directory away and put theirs in its place."""
     (home / "shared").mkdir()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import warnings
 from pathlib import Path
 
@@ -34,7 +33,8 @@ def default_socket_path() -> Path:
             path = None
     if path is not None and len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
-    return Path(tempfile.gettempdir()) / f"{APP}-{os.getuid()}" / "daemon.sock"
+    # Not TMPDIR: the hook and the daemon may see different ones.
+    return Path("/tmp") / f"{APP}-{os.getuid()}" / "daemon.sock"  # noqa: S108  make_private_dir checks it
 
 
 def check_socket_path(path: Path) -> None:
@@ -55,9 +55,7 @@ def make_private_dir(path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise SocketError(f"cannot create {path.parent}: {error.strerror}") from error
-    above = path.parent.stat()
-    shared = stat.S_IMODE(above.st_mode) & 0o022 and not above.st_mode & stat.S_ISVTX
-    if above.st_uid not in (0, os.getuid()) or shared:
+    if _is_shared(path.parent):
         raise SocketError(f"other users may replace what is in {path.parent}; set another path in the config")
     try:
         path.mkdir(mode=0o700)
@@ -72,3 +70,15 @@ def make_private_dir(path: Path) -> None:
         raise SocketError(f"{path} belongs to another user (uid {found.st_uid}); set another path in the config")
     if stat.S_IMODE(found.st_mode) & 0o077:
         raise SocketError(f"{path} is open to other users; run: chmod 700 {path}")
+
+
+def _is_shared(path: Path) -> bool:
+    """Whether somebody else could put another directory in the place of one in here."""
+    found = path.stat()
+    if found.st_uid not in (0, os.getuid()):
+        return True
+    if found.st_mode & stat.S_ISVTX:
+        return False  # as in /tmp: everybody may add, and only the owner may rename
+    # Where every user has a group of their own, umask 002 leaves the group's bit on; that group is nobody else.
+    own_group = found.st_uid == os.getuid() and found.st_gid == os.getgid()
+    return bool(found.st_mode & (stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP))

@@ -104,7 +104,8 @@ def test_every_captured_question_becomes_a_card(world: World, agent: str) -> Non
         caller = world.ask(event.replace(session.encode(), path.stem.encode()), agent=agent)
         card = world.open_card()
         assert "shop" in card["text"]
-        assert world.answer(world.tap(card, "Deny")) == "Deny: sending…"
+        label = "Reject" if path.name == "PermissionRequest.ExitPlanMode.json" else "Deny"
+        assert world.answer(world.tap(card, label)) == f"{label}: sending…"
         output, errors, code = finish(caller)
         assert (errors, code) == (b"", 0)
         assert b"Denied from the phone." in output

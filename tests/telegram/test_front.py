@@ -383,19 +383,19 @@ def test_a_prompt_is_deleted_and_one_that_is_gone_is_no_trouble() -> None:
     assert edge.reports == []
 
 
-def test_a_line_that_is_not_html_is_said_all_the_same() -> None:
-    line = "Ada was first: Always allow `a<b & c`."
+def test_a_line_is_said_as_it_is_unless_it_is_meant_as_html() -> None:
+    """A name or a label in it must not become markup."""
 
     async def main(edge: Edge) -> None:
-        edge.api.refuse("sendMessage", BadRequest("Can't parse entities: Unsupported start tag"))
-        edge.front.say(Say(ADA, 5, line))
+        edge.front.say(Say(ADA, 5, "Ada was first: Always allow `<b>a & c</b>`."))
+        edge.front.say(Say(ADA, 6, "<b>shop</b>", is_html=True))
 
     edge = at_the_edge(main)
     (_, first), (_, second) = edge.api.made
-    assert first["parse_mode"] == "HTML"
-    assert second["text"] == line
-    assert second["parse_mode"] is None
-    assert second["reply_parameters"].message_id == 5
+    assert first["text"] == "Ada was first: Always allow `&lt;b&gt;a &amp; c&lt;/b&gt;`."
+    assert second["text"] == "<b>shop</b>"
+    assert first["parse_mode"] == second["parse_mode"] == "HTML"
+    assert first["reply_parameters"].message_id == 5
 
 
 def test_a_line_that_is_refused_for_another_reason_is_not_said_twice() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from typing import Annotated
 
 import typer
@@ -52,4 +53,9 @@ def main() -> None:
         app()
     except TapgateError as error:
         typer.echo(f"tapgate: {error}", err=True)
+        sys.exit(1)
+    except Exception:
+        from tapgate.daemon.logs import redact  # an exception of a library may hold the token
+
+        typer.echo(redact(traceback.format_exc()), err=True, nl=False)
         sys.exit(1)

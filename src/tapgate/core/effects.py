@@ -142,6 +142,7 @@ class Say:
     chat_id: int
     reply_to: int
     text: str
+    is_html: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,7 +156,7 @@ class Daemon:
             text = render_history(rows)
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
-        self._front.say(Say(chat_id, message_id, text))
+        self._front.say(Say(chat_id, message_id, text, is_html=True))
 
     def _status(self) -> bytes:
         """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""

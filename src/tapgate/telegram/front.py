@@ -42,7 +42,7 @@ from tapgate.telegram.content import whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
-from tapgate.telegram.text import clip, visible
+from tapgate.telegram.text import clip, escape, visible
 
 Emit = Callable[[Event, int | None], Awaitable[None]]
 Command = Callable[[str, int, int, int], Awaitable[None]]
@@ -156,24 +156,16 @@ class Front:
         self.outbox.put(Job(effect.copy.chat_id, ("retract", effect.copy.message_id), call, failed))
 
     def say(self, effect: Say) -> None:
-        async def send(parse_mode: str | None) -> None:
+        async def call() -> None:
             await calling(
                 self._api.send_message(
                     effect.chat_id,
-                    visible(effect.text),
-                    parse_mode=parse_mode,
+                    effect.text if effect.is_html else escape(visible(effect.text)),
+                    parse_mode=ParseMode.HTML,
                     reply_parameters=ReplyParameters(effect.reply_to, allow_sending_without_reply=True),
                     link_preview_options=_NO_PREVIEW,
                 )
             )
-
-        async def call() -> None:
-            try:
-                await send(ParseMode.HTML)
-            except RefusedError as error:
-                if "parse" not in str(error):
-                    raise
-                await send(None)
 
         self.outbox.put(Job(effect.chat_id, ("say", effect.reply_to), call))
 
