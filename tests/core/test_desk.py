@@ -729,6 +729,36 @@ def test_settled_requests_are_forgotten_in_the_end_but_open_ones_never() -> None
     assert desk.card(make_request(699).id) is not None
 
 
+def test_a_settled_request_no_longer_holds_its_megabytes() -> None:
+    desk = new_desk()
+    big = make_request(tool="Write", tool_input={"file_path": "/x", "content": "y" * 5_000_000})
+    request = open_request(desk, big)
+    effects = desk.handle(tap_on(request, "d"), at(1))
+    desk.handle(CallerConfirmed(request.id), at(1))
+    card = desk.card(request.id)
+    assert card is not None and card.outcome is Outcome.DENIED
+    assert len(card.request.raw) + sum(map(len, card.request.input.values())) < 10_000
+    assert card.request.input["file_path"] == "/x"
+    assert replies(effects)[0].request.raw == big.raw
+    late = desk.handle(tap_on(request, "a"), at(2))
+    assert "Denied by Ada" in answers(late)[0].text
+
+
+def test_more_than_it_can_hold_is_not_taken_on() -> None:
+    desk = new_desk()
+    content = "y" * (15 * 1024 * 1024)
+    for number in range(1, 5):
+        big = make_request(
+            number, session=f"s{number}", tool="Write", tool_input={"file_path": "/x", "content": content}
+        )
+        assert not replies(desk.handle(Asked(big, fits=False), at(0)))
+    last = make_request(9, session="s9", tool="Write", tool_input={"file_path": "/x", "content": content})
+    effects = desk.handle(Asked(last, fits=False), at(0))
+    assert [type(effect) for effect in effects] == [Reply]
+    assert replies(effects)[0].decision.verdict is Verdict.NONE
+    assert not replies(desk.handle(Asked(make_request(10, session="s10")), at(0))), "a small one still fits"
+
+
 def test_every_ending_leaves_no_button_and_is_recorded() -> None:
     desk = new_desk()
     request = open_request(desk)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, replace
 
 from tapgate.core.events import Left
 from tapgate.core.memory import Remembered
@@ -14,6 +15,7 @@ from tapgate.model import (
     Card,
     Choice,
     Copy,
+    Decision,
     Instant,
     Outcome,
     Phase,
@@ -22,6 +24,7 @@ from tapgate.model import (
     Verdict,
 )
 
+SLIM_BYTES = 4096
 ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
 
@@ -103,6 +106,19 @@ class Case:
         return self.phase in (Phase.OPEN, Phase.LEAVING)
 
 
+def slimmed(request: Request) -> Request:
+    """What a settled request still needs: enough for its short card. Hundreds are kept, and one may have 16 MiB."""
+    if len(request.raw) <= SLIM_BYTES:
+        return request
+    kept = {
+        key: value[:SLIM_BYTES] if isinstance(value, str) else value
+        for key, value in itertools.islice(request.input.items(), 20)
+        if isinstance(value, str | int | float | None)
+    }
+    choices = tuple(replace(choice, decision=Decision(choice.decision.verdict)) for choice in request.choices)
+    return replace(request, raw=b"", input=kept, choices=choices)
+
+
 def recall(memory: Remembered, now: Instant) -> Case:
     """A case from the journal. Its caller is away, and expected back for a while."""
     # The monotonic clock may have begun anew with the machine: what is left is reckoned on the wall clock. A returning
@@ -131,6 +147,7 @@ def recall(memory: Remembered, now: Instant) -> Case:
         found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
     if memory.outcome is not None:
         found.phase = Phase.SETTLED
+        found.request = slimmed(memory.request)
         return found
     found.away_until = now.mono + ADOPT_S
     if memory.answer is not None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tapgate.core import words
-from tapgate.core.case import Case, recall
+from tapgate.core.case import Case, recall, slimmed
 from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
@@ -89,6 +89,7 @@ PROBE_S = 1.5
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 SETTLED_KEPT = 500  # so that late taps on them can be told the truth
 MOST_COPIES = 50
+MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
 UNSEEN = "Not all of it was shown here yet: tap “Show all of it” first."
 TAPS_REMEMBERED = 1000  # to know a repeated update when it comes
 
@@ -212,6 +213,9 @@ class Desk:
         hold_s = min(self._hold_s, request.caller.deadline_s)
         if hold_s <= 0:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
+        waiting_bytes = sum(len(case.request.raw) for case in self._cases.values() if case.phase is not Phase.SETTLED)
+        if waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
+            return [Reply(request, NO_OPINION, "more is waiting for an answer than tapgate will hold")]
         effects: list[Effect] = []
         for older in self._of_session(request.call.session_id):
             if supersedes(request, older.request):
@@ -267,6 +271,10 @@ class Desk:
         if person is None or tap.copy is None or tap.copy.chat_id not in found.chats:
             return [AnswerTap(tap.query_id, "Cards are not answered from this chat.", True)]
         choice = found.find_choice(event.choice_key, event.seal)
+        if found.phase is Phase.SETTLED:
+            learnt = self._learn(found, tap.copy) if choice else []
+            told = AnswerTap(tap.query_id, words.too_late(found.card()), True)
+            return [*learnt, told, *self._mend(found, tap.copy)]
         if choice is None:
             return [AnswerTap(tap.query_id, "This button was not on this card, so nothing happened.", True)]
         effects = self._learn(found, tap.copy)
@@ -556,6 +564,7 @@ class Desk:
         found.prompts.clear()
         # With no copy as well: a card that is still on its way out is taken back.
         effects.append(Edit(found.card(), tuple(found.copies)))
+        found.request = slimmed(found.request)
         return effects + self._sound(found)
 
     def _sound(self, found: Case) -> list[Effect]:

@@ -58,8 +58,11 @@ def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> R
         "SELECT chat_id, message_id, shown_version, prompt_for FROM copies WHERE request_id = ? ORDER BY rowid",
         (row["id"],),
     ).fetchall()
+    behind = any(shown < row["version"] for _, _, shown, user in messages if not user)
+    # A large input of a request that is over and shown as such is of no use any more, and there may be hundreds.
+    is_over = row["outcome"] is not None and row["encoding"] != "raw" and not behind
     return Remembered(
-        request=_decode_request(row, parse),
+        request=_decode_request(row, parse, with_input=not is_over),
         asked_at=row["asked_at"],
         deadline_at=row["deadline_at"],
         fits=bool(row["fits"]),
@@ -76,12 +79,12 @@ def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> R
     )
 
 
-def _decode_request(row: sqlite3.Row, parse: Parse) -> Request:
+def _decode_request(row: sqlite3.Row, parse: Parse, *, with_input: bool) -> Request:
     request_id = decode_text(row["id"])
     caller = decode_caller(row["caller"])
     digest = decode_text(row["digest"])
-    if row["input"] is None:
-        # Retention dropped the input. What is left is enough to tell a late tap the truth, and to know the call.
+    if row["input"] is None or not with_input:
+        # Without the input, which retention may have dropped, enough is left to tell a late tap the truth.
         return Request(
             id=request_id,
             caller=caller,
