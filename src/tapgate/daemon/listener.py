@@ -18,7 +18,7 @@ from tapgate.core.events import CallerConfirmed, CallerGone, Left
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
 from tapgate.errors import FrameError, TapgateError
-from tapgate.model import Caller, Request
+from tapgate.model import Caller, Phase, Request
 from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_frame
 
 STALL_S = 10.0  # a whole frame must be here by then
@@ -210,6 +210,9 @@ class Listener:
                 await connection.body(header.size_bytes)
                 if header.kind is Kind.TAKEN:
                     await self._engine.handle(CallerConfirmed(request.id))
+                    card = self._engine.desk.card(request.id)
+                    if card is None or card.phase is Phase.SETTLED:
+                        break  # it has all it came for, and need not keep the connection
                 elif header.kind is Kind.GONE:
                     return _left(header)
         except FrameError as error:

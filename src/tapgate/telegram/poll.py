@@ -63,6 +63,7 @@ class Poller:
             await self._failed("Telegram did not answer in time", slow=False)
             return
         except BusyError as error:
+            self.trouble = str(error)
             await self._sleep(error.retry_after_s)
             return
         except (OutageError, RefusedError) as error:
