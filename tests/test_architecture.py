@@ -91,7 +91,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon": (),
     "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
     "tapgate.daemon.lock": ("tapgate.errors",),
-    "tapgate.daemon.logs": (),
+    "tapgate.daemon.logs": ("tapgate.errors",),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
     "tapgate.daemon.transcript": (),
     "tapgate.daemon.background": ("tapgate.model", "tapgate.daemon.transcript"),
@@ -189,11 +189,12 @@ IO = {
 }
 PURE = {
     "tapgate.model": {"collections.abc", "dataclasses", "enum", "typing"},
-    "tapgate.errors": set(),
+    "tapgate.errors": {"re"},
     "tapgate.core": {
         *("base64", "binascii", "bisect", "collections", "collections.abc", "dataclasses", "enum", "functools"),
         *("heapq", "itertools", "math", "operator", "re", "string", "typing", "unicodedata"),
         *("fnmatch", "posixpath"),  # they compare and join names, and look at no disk
+        *("ipaddress", "urllib.parse"),  # they read addresses, and reach none
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {

@@ -11,7 +11,8 @@ import httpx
 import pytest
 from telegram.error import InvalidToken
 
-from tapgate.daemon.logs import redact, start_logging
+from tapgate.daemon.logs import start_logging
+from tapgate.errors import redact
 from tapgate.telegram.api import Api, OutageError, calling
 
 TOKEN = "123456789:AAH-secret_secret_secret_secret_s"

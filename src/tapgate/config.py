@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from tapgate import paths
-from tapgate.errors import ConfigError
+from tapgate.errors import ConfigError, redact
 from tapgate.model import Person
 
 TOKEN_VARIABLE = "TAPGATE_TELEGRAM_TOKEN"  # noqa: S105
@@ -164,11 +164,6 @@ def read_token(config: Config) -> str:
     if not TOKEN_SHAPE.fullmatch(token):
         raise ConfigError(f"{source}: this does not look like a bot token (123456789:ABC…)")
     return token
-
-
-def redact(text: str) -> str:
-    """Without anything that looks like a bot token, wherever it was put by mistake."""
-    return TOKEN_SHAPE.sub("<token>", text)
 
 
 def _sentence(fault: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from tapgate.cli.hooks import hooks
 from tapgate.cli.log import log
 from tapgate.cli.simulator import simulator
 from tapgate.cli.status import status
-from tapgate.errors import TapgateError
+from tapgate.errors import TapgateError, redact
 
 app = typer.Typer(
     name="tapgate",
@@ -55,7 +55,5 @@ def main() -> None:
         typer.echo(f"tapgate: {error}", err=True)
         sys.exit(1)
     except Exception:
-        from tapgate.daemon.logs import redact  # an exception of a library may hold the token
-
-        typer.echo(redact(traceback.format_exc()), err=True, nl=False)
+        typer.echo(redact(traceback.format_exc()), err=True, nl=False)  # a library's error may hold the token
         sys.exit(1)
