@@ -680,6 +680,21 @@ def test_a_chat_that_has_not_got_the_file_cannot_allow() -> None:
     assert not replies(effects) and phase(desk, request) is Phase.OPEN
 
 
+def test_a_chat_whose_card_comes_late_can_have_it_shown_there_too() -> None:
+    desk = new_desk(ADA, BOB)
+    request = open_request(desk, fits=False)
+    desk.handle(tap_on(request, "w"), at(1))
+    effects = desk.handle(WholePosted(request.id, ADA.chat_id), at(2))
+    assert not [entry for entry in entries(effects) if isinstance(entry, SeenEntry)], "Bob has not seen it"
+    late = desk.handle(Posted(request.id, BOBS_CARD, 0), at(3))
+    assert [choice.key for choice in edits(late)[0].card.choices] == ["w", "d", "r", "x"]
+    effects = desk.handle(tap_on(request, "w", person=BOB, message_id=11), at(4))
+    assert [effect.copies for effect in effects if isinstance(effect, ShowWhole)] == [(BOBS_CARD,)]
+    effects = desk.handle(WholePosted(request.id, BOB.chat_id), at(5))
+    assert [entry for entry in entries(effects) if isinstance(entry, SeenEntry)]
+    assert replies(desk.handle(tap_on(request, "a", person=BOB, message_id=11), at(6)))
+
+
 # Copies that nobody told us of, refreshing, and edits
 
 

@@ -9,7 +9,18 @@ import pytest
 from tapgate.core.case import ADOPT_S
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Edit, Effect, Post, Reply, SettledEntry, Sound, Sweep
-from tapgate.core.events import Asked, CallerConfirmed, Event, PollResumed, Posted, Replied, Sounded, Ticked, ToolEnded
+from tapgate.core.events import (
+    Asked,
+    CallerConfirmed,
+    Event,
+    PollResumed,
+    Posted,
+    Replied,
+    Sounded,
+    Ticked,
+    ToolEnded,
+    WholePosted,
+)
 from tapgate.core.memory import Remembered
 from tapgate.model import Copy, Outcome, Phase, Ran, Request, Verdict
 from tests.builders import ADA, BOB, at, make_request, tap_on, with_deadline
@@ -186,6 +197,26 @@ def test_a_long_absence_refreshes_cards_and_they_can_be_tapped(run: Run) -> None
     effects = run.happen(PollResumed(200), 201)
     assert edits(effects)[0].card.refreshed
     assert replies(run.happen(tap_on(request), 202))
+
+
+def test_what_only_one_chat_has_seen_is_not_remembered_as_seen() -> None:
+    """After a restart another chat could allow what it never showed."""
+    people = (ADA, BOB)
+    desk, ledger = Desk(people, hold_s=590), Ledger()
+    request = make_request()
+    for event in (
+        Asked(request, fits=False),
+        Posted(request.id, CARD, 0),
+        WholePosted(request.id, ADA.chat_id),
+    ):
+        for entry in entries(desk.handle(event, at(0))):
+            ledger.write(entry)  # type: ignore[arg-type]
+    desk = Desk(people, hold_s=590)
+    desk.restore(ledger.rows.values(), at(1))
+    desk.handle(Asked(with_deadline(request, 580), fits=False), at(2))
+    for person in people:
+        effects = desk.handle(tap_on(request, "a", person=person), at(3))
+        assert not replies(effects)
 
 
 def test_restoring_twice_changes_nothing(run: Run) -> None:

@@ -644,6 +644,6 @@ def test_of_a_request_that_fits_nothing_is_missing_and_of_any_other_the_card_say
 def test_the_file_holds_every_string_of_the_input(request: Request) -> None:
     file = whole_of(request)[1].decode()
     for text in strings_in(dict(request.input)):
-        plain = text.encode("utf-8", "backslashreplace").decode()
-        quoted = json.dumps(text, ensure_ascii=False)[1:-1].encode("utf-8", "backslashreplace").decode()
+        plain = visible(text)
+        quoted = visible(json.dumps(text, ensure_ascii=False)[1:-1])
         assert plain in file or quoted in file or all(line in file for line in plain.split("\n"))

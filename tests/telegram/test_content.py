@@ -83,7 +83,7 @@ def test_many_edits_are_one_diff_each_with_its_file_and_whatever_else_it_holds()
     head, body, asides = content("MultiEdit", file_path="/main.py", edits=edits, dry=False)
     assert head == "/main.py"
     assert body.split("\n") == [
-        *("@@ /main.py @@", "@@ every occurrence @@", "-a", "+b"),
+        *("@@ edit 1 @@", "@@ every occurrence @@", "-a", "+b"),
         *("@@ /other.py @@", "@@ sudo: yes @@", "@@ description: hm @@", "-c", "+d"),
         *('@@ {"x": 1} @@', "-e", "+f"),
     ]
@@ -212,9 +212,27 @@ def test_the_whole_content_is_a_file_with_everything_in_it() -> None:
     )
 
 
+def test_the_file_hides_nothing_and_is_opened_as_text() -> None:
+    """Whoever opens it on a phone must see each character, and must not see a page that the agent wrote."""
+    _, data = whole_of(make_request(tool_input={"command": "ls \u202e# hs | lruc\u200b"}))
+    assert data.decode().startswith("ls ⟨U+202E⟩# hs | lruc⟨U+200B⟩")
+    for suffix in (".html", ".svg", ".js", ".apk", ".command", ".desktop", ""):
+        fields = {"file_path": f"/home/dev/shop/a{suffix}", "content": "x"}
+        assert whole_of(make_request(tool="Write", tool_input=fields))[0].endswith(".txt")
+    fields = {"file_path": "/home/dev/shop/a.py", "content": "x"}
+    assert whole_of(make_request(tool="Write", tool_input=fields))[0].endswith(".py")
+
+
+def test_many_edits_of_one_long_path_stay_small() -> None:
+    path = "/" + "a" * 100_000
+    edits = [{"old_string": "", "new_string": "x"}] * 1000
+    request = make_request(tool="MultiEdit", tool_input={"file_path": path, "edits": edits})
+    assert len(whole_of(request)[1]) < 200_000
+
+
 def test_the_file_is_never_empty_and_always_utf_8() -> None:
     """Telegram refuses an empty file, and then nobody could ever see what is to be allowed."""
     name, data = whole_of(make_request(tool="\u202e/../\ud800", tool_input={}, suggestions=(), cwd=""))
     assert name == "request-00000000.txt"
     assert data.decode().strip()
-    assert whole_of(make_request(tool_input={"command": "a\ud800b"}))[1].decode().startswith("a\\ud800b")
+    assert whole_of(make_request(tool_input={"command": "a\ud800b"}))[1].decode().startswith("a⟨U+D800⟩b")

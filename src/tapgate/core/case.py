@@ -62,11 +62,15 @@ class Case:
     def deadline_at(self) -> float:
         return self.asked.wall + (self.deadline - self.asked.mono)
 
-    def offered(self) -> tuple[Choice, ...]:
-        """The buttons on the card as it stands. What was not shown whole offers no way to allow it (rule 9)."""
+    def is_whole(self, chat_id: int) -> bool:
+        """Whether all of the request was shown in this chat."""
+        return self.fits or chat_id in self.seen_in
+
+    def offered(self, chat_id: int) -> tuple[Choice, ...]:
+        """The buttons on the card in this chat. What was not shown whole offers no way to allow it (rule 9)."""
         if self.phase is not Phase.OPEN:
             return ()
-        if self.fits or self.seen_in:
+        if self.is_whole(chat_id):
             return self.request.choices
         refusing = (choice for choice in self.request.choices if choice.decision.verdict is not Verdict.ALLOW)
         return (SHOW_WHOLE, *refusing)
@@ -77,11 +81,14 @@ class Case:
                 return choice
         return None
 
-    def card(self) -> Card:
+    def card(self, chat_id: int | None = None) -> Card:
+        """The card as it stands in this chat; without one, where the most of it was shown."""
+        if chat_id is None:
+            chat_id = next(iter(self.seen_in), 0)
         return Card(
             request=self.request,
             phase=self.phase,
-            choices=self.offered(),
+            choices=self.offered(chat_id),
             asked_at=self.asked.wall,
             deadline_at=self.deadline_at,
             answer=self.answer,

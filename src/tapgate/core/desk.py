@@ -250,7 +250,8 @@ class Desk:
             return [Reply(found.request, found.answer.decision)]
         found.phase = Phase.OPEN
         if found.pending:
-            return [Post(found.card(), tuple(chat for chat in found.chats if chat in found.pending))]
+            chats = tuple(chat for chat in found.chats if chat in found.pending)
+            return [Post(found.card(chats[0]), chats)]
         return []
 
     # The phone
@@ -282,13 +283,13 @@ class Desk:
             return [*effects, AnswerTap(tap.query_id, words.too_late(found.card()), True), *self._mend(found, tap.copy)]
         if self._stopping:
             return [*effects, AnswerTap(tap.query_id, "tapgate is stopping; answer at the terminal.", True)]
-        if not self._may(found, choice, tap.copy.chat_id):
+        if choice not in found.offered(tap.copy.chat_id):
             return [*effects, AnswerTap(tap.query_id, UNSEEN, True)]
         if choice.act is Act.SHOW_WHOLE:
             return [
                 *effects,
                 AnswerTap(tap.query_id, "Sending all of it as a file…"),
-                ShowWhole(found.card(), tuple(found.copies)),
+                ShowWhole(found.card(), tuple(copy for copy in found.copies if not found.is_whole(copy.chat_id))),
             ]
         if choice.act is Act.ASK_REASON:
             found.asking.add((tap.copy.chat_id, tap.user_id))
@@ -320,11 +321,6 @@ class Desk:
             return [Say(event.chat_id, event.message_id, "Only a text can be the reason. Reply to the question again.")]
         choice = next(choice for choice in found.request.choices if choice.act is Act.ASK_REASON)
         return self._answer(found, person, choice, Decision(Verdict.DENY, event.text.strip()), now)
-
-    def _may(self, found: Case, choice: Choice, chat_id: int) -> bool:
-        """Whether the choice stands on the card now, and what it allows was shown whole in this chat (rule 9)."""
-        seen = found.fits or chat_id in found.seen_in or choice.decision.verdict is not Verdict.ALLOW
-        return seen and choice in found.offered()
 
     def _answer(
         self, found: Case, person: Person, choice: Choice, decision: Decision, now: Instant, *, query_id: str = ""
@@ -487,7 +483,7 @@ class Desk:
         found.seen_in.add(event.chat_id)
         found.version += 1
         effects = self._edit(found)
-        if found.seen_in >= {copy.chat_id for copy in found.copies}:
+        if found.seen_in >= set(found.chats):  # it is remembered as seen by all, or not at all
             return [Record(found.request.id, SeenEntry(found.request.id)), *effects]
         return effects
 
@@ -574,11 +570,18 @@ class Desk:
     # Small things
 
     def _edit(self, found: Case) -> list[Effect]:
-        return [Edit(found.card(), tuple(found.copies))] if found.copies else []
+        """Bring all copies up to date: those where all was shown, and those where it was not."""
+        effects: list[Effect] = []
+        for whole in (True, False):
+            copies = tuple(copy for copy in found.copies if found.is_whole(copy.chat_id) is whole)
+            if copies:
+                effects.append(Edit(found.card(copies[0].chat_id), copies))
+        return effects
 
     def _mend(self, found: Case, copy: Copy) -> list[Effect]:
         """Bring one copy up to date, where it shows an older version."""
-        return [Edit(found.card(), (copy,))] if found.copies.get(copy, found.version) < found.version else []
+        behind = found.copies.get(copy, found.version) < found.version
+        return [Edit(found.card(copy.chat_id), (copy,))] if behind else []
 
     def _learn(self, found: Case, copy: Copy) -> list[Effect]:
         """A tap on a message we did not know of: a send that timed out had arrived. It is a copy from now on."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from tapgate.model import NO_BACKGROUND, Background, Request
 from tapgate.telegram.diff import edit_diff, file_diff
+from tapgate.telegram.text import visible
 
 _LANGUAGES = {
     ".c": "c",
@@ -28,6 +29,10 @@ _LANGUAGES = {
     ".yaml": "yaml",
     ".yml": "yaml",
 }
+
+# What a phone shows as text. Anything else comes as .txt: an agent must not choose that it is opened as a page or run.
+_READABLE = frozenset(_LANGUAGES) - {".html", ".js"}
+_PIECE = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ def content_of(request: Request, background: Background = NO_BACKGROUND) -> Cont
                 _LANGUAGES.get(suffix, ""),
                 head=path,
                 asides=(size, *others),
-                suffix=suffix if suffix.isascii() and len(suffix) in range(2, 8) and suffix[1:].isalnum() else ".txt",
+                suffix=suffix if suffix in _READABLE else ".txt",
             )
         case "Edit" if _are_texts(fields, "file_path", "old_string", "new_string"):
             asides = (*_every(fields), *_others(fields, "description", *_EDIT, *_flags(fields, "replace_all")))
@@ -73,7 +78,7 @@ def content_of(request: Request, background: Background = NO_BACKGROUND) -> Cont
             change = edit_diff(before, fields["old_string"], fields["new_string"], every=every) if before else None
             return Content(change or _diff(fields), "diff", fields["file_path"], asides, ".diff")
         case "MultiEdit" if _are_edits(fields.get("edits")) and isinstance(fields.get("file_path"), str):
-            parts = "\n".join(_one_of_many(edit, fields["file_path"]) for edit in fields["edits"])
+            parts = "\n".join(_one_of_many(number, edit) for number, edit in enumerate(fields["edits"], start=1))
             asides = _others(fields, "description", "file_path", "edits")
             return Content(parts, "diff", fields["file_path"], asides, ".diff")
         case "apply_patch" if isinstance(fields.get("command"), str):
@@ -113,7 +118,9 @@ def whole_of(request: Request, background: Background = NO_BACKGROUND) -> tuple[
     text += "".join(f"\n\n{name}: {value}" for name, value in _circumstances(request) if value)
     text += "".join(f"\n\nbutton: {choice.label}" for choice in request.choices if choice.saved)
     name = "".join(character for character in request.call.tool if character.isalnum())[:30] or "request"
-    return f"{name}-{request.id[:8]}{content.suffix}", text.encode("utf-8", "backslashreplace")
+    # Piece by piece, so that other threads get their turn between two pieces of many megabytes.
+    pieces = (visible(text[start : start + _PIECE]) for start in range(0, len(text), _PIECE))
+    return f"{name}-{request.id[:8]}{content.suffix}", "".join(pieces).encode("utf-8", "backslashreplace")
 
 
 def _circumstances(request: Request) -> tuple[tuple[str, str], ...]:
@@ -157,8 +164,9 @@ def _diff(edit: Mapping[str, Any]) -> str:
     return "\n".join(marked)
 
 
-def _one_of_many(edit: Mapping[str, Any], file_path: str) -> str:
-    facts = [_plain(edit.get("file_path", file_path)), *_every(edit)]
+def _one_of_many(number: int, edit: Mapping[str, Any]) -> str:
+    # Not the call's own path again and again: it stands above, and times many edits it is no longer small.
+    facts = [_plain(edit["file_path"]) if "file_path" in edit else f"edit {number}", *_every(edit)]
     facts += _others(edit, *_EDIT, *_flags(edit, "replace_all"))
     return "\n".join([*(f"@@ {fact} @@" for fact in facts), _diff(edit)])
 

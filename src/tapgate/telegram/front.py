@@ -294,11 +294,14 @@ class Front:
     def _sweep_job(self, copy: Copy) -> Job:
         """Only a message of ours that has buttons can lose them, so on any other message this does nothing."""
 
+        async def tell() -> None:
+            await calling(self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id))
+
         async def call() -> None:
             try:
                 await calling(self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
                 self._report("a card that Telegram had not told of was withdrawn")
-                await calling(self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id))
+                self.outbox.put(Job(copy.chat_id, ("orphan", copy.message_id), tell, failed))
             except OutageError:
                 # The outbox lets idle work go; but buttons that count for nothing must not stay for ever.
                 if self._group is not None:
