@@ -26,6 +26,7 @@ from tapgate.core.effects import (
     SeenEntry,
     SettledEntry,
     ShowWhole,
+    Sound,
     Sweep,
 )
 from tapgate.core.events import (
@@ -282,6 +283,15 @@ def test_without_confirmation_the_card_says_so() -> None:
     assert outcome(desk, request) is Outcome.NOT_TAKEN
 
 
+def test_a_caller_that_we_hung_up_on_may_have_taken_the_answer() -> None:
+    """It may be stopped, and go on later with what it was sent: so nothing is claimed."""
+    desk = new_desk()
+    request = open_request(desk)
+    desk.handle(tap_on(request), at(1))
+    desk.handle(CallerGone(request.id, Left.DROPPED), at(1.1))
+    assert outcome(desk, request) is Outcome.UNCONFIRMED
+
+
 def test_a_confirmation_without_an_answer_means_nothing() -> None:
     desk = new_desk()
     request = open_request(desk)
@@ -529,6 +539,16 @@ def test_a_tap_on_a_copy_nobody_told_us_of_counts_and_the_copy_is_settled() -> N
     assert set(edits(effects)[0].copies) == {CARD, Copy(ADA.chat_id, 99)}
 
 
+def test_a_tap_that_names_another_requests_card_leaves_that_card_alone() -> None:
+    desk = new_desk()
+    first = open_request(desk, make_request(1))
+    second = make_request(2, session="s2")
+    desk.handle(Asked(second), at(0))
+    desk.handle(Posted(second.id, Copy(ADA.chat_id, 11), 0), at(0))
+    effects = desk.handle(tap_on(first, "d", message_id=11), at(1))
+    assert {copy for edit in edits(effects) for copy in edit.copies} == {CARD}
+
+
 # Reasons
 
 
@@ -711,6 +731,13 @@ def test_a_send_that_was_never_answered_is_looked_for_after_the_next_message() -
     third = make_request(3, tool_input={"command": "pwd"})
     desk.handle(Asked(third), at(5))
     assert not [e for e in desk.handle(Posted(third.id, Copy(ADA.chat_id, 20), 0), at(6)) if isinstance(e, Sweep)]
+
+
+def test_a_send_that_turns_out_unsure_after_the_end_is_looked_for_too() -> None:
+    desk, request = new_desk(), make_request()
+    desk.handle(Asked(request), at(0))
+    desk.handle(SessionEnded("session-1", ""), at(1))
+    assert desk.handle(PostUnsure(request.id, ADA.chat_id), at(2)) == [Sound(ADA.chat_id)]
 
 
 @pytest.mark.parametrize(("away_s", "refreshed"), [(10.0, False), (139.0, False), (141.0, True), (5000.0, True)])

@@ -299,7 +299,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "s0",
         Ran.UNKNOWN,
         "",
-        ["⚠️ Ada said allow; tapgate restarted before the agent confirmed it · 08:01"],
+        ["⚠️ Ada said allow; it is not known whether the agent took it · 08:01"],
     ),
     "allowed at the terminal": (
         Outcome.TERMINAL_ALLOWED,

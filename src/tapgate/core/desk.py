@@ -48,6 +48,7 @@ from tapgate.core.events import (
     CallerGone,
     Edited,
     Event,
+    Left,
     Move,
     PollResumed,
     Posted,
@@ -158,6 +159,9 @@ class Desk:
                 effects += self._on_posted(event)
             case PostUnsure():
                 self._suspect(event.chat_id)
+                unsure = self._cases.get(event.request_id)
+                if unsure is not None and unsure.phase is Phase.SETTLED:
+                    effects.append(Sound(event.chat_id))
             case Sounded():
                 effects += self._sweep(event.copy)
             case PostFailed():
@@ -382,7 +386,8 @@ class Desk:
             return []
         found.caller_here = False
         if found.phase is Phase.SENDING:
-            return self._settle(found, Outcome.NOT_TAKEN, now)
+            known = event.why is not Left.DROPPED
+            return self._settle(found, Outcome.NOT_TAKEN if known else Outcome.UNCONFIRMED, now)
         if found.phase is not Phase.OPEN:
             return []
         found.phase = Phase.LEAVING
@@ -587,6 +592,8 @@ class Desk:
         """A tap on a message we did not know of: a send that timed out had arrived. It is a copy from now on."""
         if copy in found.copies or copy.message_id <= 0 or len(found.copies) >= MOST_COPIES:
             return []
+        if any(copy in other.copies or copy in other.prompts for other in self._cases.values()):
+            return []  # a made-up tap that names another request's card must not change that card
         found.copies[copy] = 0
         self._note(copy)
         return [Record(found.request.id, CopyEntry(found.request.id, copy, 0))]

@@ -14,6 +14,7 @@ class Left(StrEnum):
     TERMINATED = "terminated"  # SIGTERM: "No" at the terminal, or the agent quits
     ORPHANED = "orphaned"  # its parent died
     LOST = "lost"  # the connection broke without a word
+    DROPPED = "dropped"  # we hung up: whether it took what it was sent is not known
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ _ENDED = {
     Outcome.ALLOWED: "Allowed",
     Outcome.DENIED: "Denied",
     Outcome.NOT_TAKEN: "The agent was no longer waiting",
-    Outcome.UNCONFIRMED: "Sent, but tapgate was restarted before the agent confirmed it",
+    Outcome.UNCONFIRMED: "Sent, but it is not known whether the agent took it",
     Outcome.TERMINAL_ALLOWED: "Allowed at the terminal",
     Outcome.TERMINAL_DENIED: "Denied at the terminal",
     Outcome.MOVED_ON: "The session moved on",
@@ -39,7 +39,7 @@ def ended(card: Card) -> str:
     if answer is not None and card.outcome is Outcome.NOT_TAKEN:
         sentence = f"{answer.person} said {_said(answer)}, but the agent was no longer waiting"
     if answer is not None and card.outcome is Outcome.UNCONFIRMED:
-        sentence = f"{answer.person} said {_said(answer)}; tapgate restarted before the agent confirmed it"
+        sentence = f"{answer.person} said {_said(answer)}; it is not known whether the agent took it"
     if card.ran is Ran.AGAINST:
         sentence += ", but it had already been allowed at the terminal, and it ran"
     elif card.outcome in (Outcome.NOT_TAKEN, Outcome.UNCONFIRMED) and card.ran is not Ran.UNKNOWN:

@@ -23,6 +23,7 @@ from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_f
 
 STALL_S = 10.0  # a whole frame must be here by then
 MOST_CALLERS = 500
+HANG_UP_STALLS = 3  # so many times as long as a frame may take, a caller may stay after its answer
 ACCEPT_AGAIN_S = 0.1  # after the system had no file descriptor left for one more caller
 _ID = re.compile(r"[0-9a-f]{32}")
 _PID = re.compile(r"[0-9]{1,9}")
@@ -37,6 +38,7 @@ class Connection:
         self._rest = b""
         self._out: bytes | None = None
         self._out_ready = anyio.Event()
+        self.is_unread = False  # the answer was not even handed over whole
 
     def send_last(self, frame: bytes) -> None:
         if self._out is None:
@@ -47,9 +49,11 @@ class Connection:
         """Wait for the frame and send it, once. False: the caller is there and does not read it."""
         await self._out_ready.wait()
         frame, self._out = self._out or b"", b""
+        self.is_unread = True
         # A caller that is gone is noticed where its frames are read, together with its last word.
         with anyio.move_on_after(self._stall_s) as patience, suppress(anyio.BrokenResourceError):
             await self._stream.send(frame)
+            self.is_unread = False
         return not patience.cancelled_caught
 
     async def header(self) -> Header | None:
@@ -188,7 +192,7 @@ class Listener:
         await connection.write_last()
 
     async def _wait(self, connection: Connection, request: Request) -> None:
-        left = Left.LOST
+        left = Left.DROPPED
         try:
             await self._engine.ask(request, connection)
             async with anyio.create_task_group() as group:
@@ -196,12 +200,15 @@ class Listener:
                 left = await self._listen(connection, request)
                 group.cancel_scope.cancel()
         finally:
+            if connection.is_unread:
+                left = Left.LOST
             if self._engine.hang_up(request.id, connection):
                 await self._engine.handle(CallerGone(request.id, left))
 
     async def _answer(self, connection: Connection, talk: anyio.CancelScope) -> None:
-        if not await connection.write_last():
-            talk.cancel()
+        if await connection.write_last():
+            await anyio.sleep(HANG_UP_STALLS * self._stall_s)  # an answered caller confirms and goes; or we do
+        talk.cancel()
 
     async def _listen(self, connection: Connection, request: Request) -> Left:
         """What a waiting caller still says: that it took the answer, or that it goes."""
@@ -259,6 +266,7 @@ def _pid(fields: Mapping[str, str], name: str) -> int:
 
 def _left(header: Header) -> Left:
     try:
-        return Left(header.fields.get("why", ""))
+        left = Left(header.fields.get("why", ""))
     except ValueError:
         return Left.LOST
+    return Left.LOST if left is Left.DROPPED else left

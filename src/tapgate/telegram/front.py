@@ -48,6 +48,7 @@ Emit = Callable[[Event, int | None], Awaitable[None]]
 Command = Callable[[str, int, int, int], Awaitable[None]]
 WORKER_BYTES = 128 * 1024
 SWEEP_AGAIN_S = 30.0
+OVER_KEPT = 1000
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED = "message is not modified"  # python-telegram-bot capitalises Telegram's words
 _ANSWER_UNITS = 200  # Telegram's limit for a callback answer
@@ -77,6 +78,7 @@ class Front:
         self._report = report
         self._sleep = sleep
         self._group: TaskGroup | None = None
+        self._over: dict[str, None] = {}  # requests that ended, so that no card is sent for them any more
         self.outbox = Outbox(per_chat_s=per_chat_s, clock=mono, sleep=sleep, report=report)
         known = offset[0] if offset is not None and wall() - offset[1] < OFFSET_KEPT_S else None
         self.poller = Poller(
@@ -118,6 +120,9 @@ class Front:
 
     def edit(self, effect: Edit) -> None:
         if effect.card.phase is Phase.SETTLED:
+            self._over[effect.card.request.id] = None
+            if len(self._over) > OVER_KEPT:
+                del self._over[next(iter(self._over))]
             for chat_id in self.outbox.chats():
                 self.outbox.cancel(chat_id, ("post", effect.card.request.id))
         for copy in effect.copies:
@@ -214,6 +219,8 @@ class Front:
         request_id = card.request.id
 
         async def call() -> None:
+            if card.phase is not Phase.SETTLED and request_id in self._over:
+                return  # it ended while an earlier try was under way: nobody is to be woken for it
             text, markup = await self._rendered(card), _markup(card)
             try:
                 message = await calling(
