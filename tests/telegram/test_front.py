@@ -79,8 +79,8 @@ class FakeApi(Api):
 
 
 class Edge:
-    def __init__(self) -> None:
-        self.api = FakeApi()
+    def __init__(self, api: FakeApi | None = None) -> None:
+        self.api = api or FakeApi()
         self.events: list[tuple[Event, int | None]] = []
         self.commands: list[tuple[str, int, int, int]] = []
         self.reports: list[str] = []
@@ -109,9 +109,9 @@ class Edge:
         return [event for event, _ in self.events]
 
 
-def at_the_edge(main: Callable[[Edge], Coroutine[Any, Any, None]]) -> Edge:
+def at_the_edge(main: Callable[[Edge], Coroutine[Any, Any, None]], *, api: FakeApi | None = None) -> Edge:
     async def both() -> Edge:
-        edge = Edge()
+        edge = Edge(api)
         async with anyio.create_task_group() as group:
             await group.start(edge.front.run)
             await main(edge)
@@ -381,6 +381,31 @@ def test_a_prompt_is_deleted_and_one_that_is_gone_is_no_trouble() -> None:
         ("deleteMessage", 6),
     ]
     assert edge.reports == []
+
+
+class SlowApi(FakeApi):
+    """A first send that takes its time, and then fails."""
+
+    async def _post(self, endpoint: str, data: Any = None, **options: object) -> Any:
+        if endpoint == "sendMessage" and not self.made:
+            self._made.append((endpoint, dict(data), timelapse.now()))
+            await anyio.sleep(5)
+            raise TimedOut
+        return await super()._post(endpoint, data, **options)
+
+
+def test_no_card_is_sent_again_for_a_request_that_ended_while_it_was_on_its_way() -> None:
+    """It would wake somebody with buttons that count for nothing."""
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.front.post(Post(open_card(request), (ADA,)))
+        await anyio.sleep(1)
+        edge.front.edit(Edit(settled_card(request, Outcome.SESSION_ENDED), ()))
+
+    edge = at_the_edge(main, api=SlowApi())
+    assert [endpoint for endpoint, _ in edge.api.made] == ["sendMessage"]
+    assert edge.heard == [PostUnsure(request.id, ADA)], "but it may have arrived, and is looked for"
 
 
 def test_a_line_is_said_as_it_is_unless_it_is_meant_as_html() -> None:
