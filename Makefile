@@ -23,7 +23,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 bench: $(STAMP)
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench $(ARGS)
 
 crash: $(STAMP)
 	$(BIN)/python -m tests.crash --rounds 200 $(ARGS)

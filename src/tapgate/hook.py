@@ -235,7 +235,13 @@ def main(argv: "list[str]") -> None:
             break
         except (OSError, LostError) as error:
             if not backoff_s and not isinstance(error, BlockingIOError):  # that one is a daemon with a full queue
-                leave("the daemon is not running (" + str(error) + "); start it with `tapgate daemon`")
+                leave(
+                    "the daemon is not running at "
+                    + caller.path
+                    + " ("
+                    + str(error)
+                    + "); start it with `tapgate daemon`"
+                )
             backoff_s = backoff_s or 0.05
             if time.monotonic() + backoff_s >= caller.deadline:
                 leave("the daemon went away and did not come back in time; no opinion")

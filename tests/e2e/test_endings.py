@@ -9,6 +9,8 @@ import subprocess
 import sys
 from typing import Any
 
+import pytest
+
 from tests.builders import event_bytes
 from tests.e2e.test_approval import ALLOW, decision
 from tests.e2e.world import Message, World, finish
@@ -149,10 +151,11 @@ def test_expiry(quiet_world: World) -> None:
     assert "The agent asks at the terminal" in closed(world, card, "Nobody answered in time")
 
 
-def test_daemon_stop(world: World) -> None:
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP], ids=["stopped", "its terminal closed"])
+def test_daemon_stop(world: World, how: signal.Signals) -> None:
     caller = world.ask(event_bytes())
     card = world.open_card()
-    world.stop_daemon()
+    world.stop_daemon(how)
     assert b"tapgate was stopped" in released(caller)
     world.start_daemon()
     assert "The agent asks at the terminal" in closed(world, card, "tapgate was stopped")

@@ -6,6 +6,7 @@ import json
 import os
 import selectors
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,8 @@ def demo(
 ) -> None:
     """Try it without an account: a phone in your browser, a sample project's questions, your taps."""
     console = Console(highlight=False)
+    for unwanted in (signal.SIGTERM, signal.SIGHUP):  # a closed terminal ends it like Ctrl-C, children and all
+        signal.signal(unwanted, signal.default_int_handler)
     with ExitStack() as stack:
         home = Path(tempfile.mkdtemp(prefix="tapgate-"))
         stack.callback(shutil.rmtree, home, ignore_errors=True)

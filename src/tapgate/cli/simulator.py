@@ -10,9 +10,11 @@ DEMO_TOKEN = "123456789:demo-token-for-the-simulator"  # noqa: S105  it opens no
 
 
 def simulator(
-    port: Annotated[int, typer.Option(help="On 127.0.0.1; 0 picks a free one.")] = 8081,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="On 127.0.0.1; 0 picks a free one.")] = 8081,
     token: Annotated[str, typer.Option(help="The bot token to accept.")] = DEMO_TOKEN,
-    user: Annotated[list[str] | None, typer.Option(help="A phone's owner, as ID:NAME. May be repeated.")] = None,
+    user: Annotated[
+        list[str] | None, typer.Option(help="A phone's owner, as ID:NAME; 1001:You by default. May be repeated.")
+    ] = None,
 ) -> None:
     """Run a Bot API server on this machine, with a page that looks like the phone."""
     import anyio
@@ -35,7 +37,12 @@ def simulator(
             on_ready=lambda url: typer.echo(f"the simulator is ready: {url}"),
         )
 
-    anyio.run(run)
+    try:
+        anyio.run(run)
+    except OSError as error:
+        raise TapgateError(
+            f"cannot listen on port {port} ({error.strerror}); choose another, or 0 for a free one"
+        ) from error
 
 
 def _parse_user(text: str) -> tuple[int, str]:

@@ -135,7 +135,7 @@ class Daemon:
             group.cancel_scope.cancel()
 
     async def _heed_signals(self, group: TaskGroup) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
             async for _ in signals:
                 if self._stop.is_set():
                     group.cancel_scope.cancel()  # asked twice: now
