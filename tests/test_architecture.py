@@ -203,7 +203,6 @@ PURE = {
     },
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
     "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
-    "tapgate.telegram.diff": {"difflib"},
     "tapgate.telegram.content": {"collections.abc", "dataclasses", "json", "pathlib", "typing"},
     "tapgate.telegram.keyboard": {"dataclasses"},
     "tapgate.telegram.card": {"collections.abc", "pathlib"},

@@ -112,6 +112,13 @@ class Caller:
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
         self.sock.settimeout(max(0.05, self.deadline - time.monotonic()))
         self.sock.connect(self.path)
+        # The daemon checks who asks; as much is due here: a path under /tmp may have been taken by somebody else.
+        if hasattr(_socket, "SO_PEERCRED"):
+            peer = self.sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+        else:
+            peer = self.sock.getsockopt(0, 1, 76)  # macOS: LOCAL_PEERCRED; the uid stands in the same place
+        if int.from_bytes(peer[4:8], sys.byteorder) != posix.getuid():
+            leave("what listens at " + self.path + " belongs to another user; no opinion")
 
     def ask(self, body: bytes) -> None:
         environ = posix.environ

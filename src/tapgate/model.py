@@ -126,8 +126,6 @@ class Background:
     """What was seen around a request when it came: it helps to decide, and any of it may be missing."""
 
     why: str = ""  # the agent's last words before the call
-    before: str | None = None  # what stands in the file that the call would change; None: not known
-    is_new: bool = False  # there is no such file yet
 
 
 NO_BACKGROUND = Background()

@@ -62,8 +62,9 @@ def test_odd_files_give_nothing(tmp_path: Path, content: bytes) -> None:
 
 def test_what_is_no_file_gives_nothing_and_does_not_wait(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    for path in ("", "/no/such/file", str(tmp_path), str(tmp_path / "pipe"), "/dev/zero", "bad\0name"):
+    for path in ("", "/no/such/file", str(tmp_path), str(tmp_path / "pipe"), "/dev/zero", "bad\0name", "/", "."):
         assert read_last_words(path) == ""
+        assert read_last_words(path, "a407") == ""
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

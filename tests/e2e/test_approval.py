@@ -371,15 +371,10 @@ def test_a_second_daemon_says_which_pid_holds_the_lock(world: World) -> None:
     assert finish(caller)[0] == ALLOW, "the first one goes on"
 
 
-def test_the_card_says_why_and_shows_the_file_as_it_stands(world: World) -> None:
+def test_the_card_says_why(world: World) -> None:
     transcript = world.home / "session.jsonl"
     words = {"type": "assistant", "message": {"content": [{"type": "text", "text": "The greeting must change."}]}}
     transcript.write_text(json.dumps(words) + "\n")
-    path = world.home / "app.py"
-    path.write_text("import sys\n\nprint('hello')\n\nsys.exit()\n")
-    tool_input = {"file_path": str(path), "old_string": "hello", "new_string": "goodbye"}
-    caller = world.ask(event_bytes(tool="Edit", tool_input=tool_input, transcript_path=str(transcript)))
-    card = world.open_card("The greeting must change.")
-    assert "@@ line 3 @@\n import sys\n \n-print('hello')\n+print('goodbye')" in card["text"]
-    world.tap(card, "Allow")
+    caller = world.ask(event_bytes(transcript_path=str(transcript)))
+    world.tap(world.open_card("The greeting must change."), "Allow")
     assert finish(caller)[0] == ALLOW

@@ -15,11 +15,11 @@ def read_last_words(transcript_path: str, agent_id: str = "") -> str:
     """The newest text that the agent wrote, or "". Blocking: run it in a worker thread."""
     if not transcript_path:
         return ""
-    path = Path(transcript_path)
-    if agent_id and agent_id.isalnum():
-        own = path.with_suffix("") / "subagents" / f"agent-{agent_id}.jsonl"
-        path = own if own.is_file() else path
     try:
+        path = Path(transcript_path)
+        if agent_id and agent_id.isalnum():
+            own = path.with_suffix("") / "subagents" / f"agent-{agent_id}.jsonl"
+            path = own if own.is_file() else path
         return find_last_words(_read_tail(path))
     except (OSError, ValueError):
         return ""

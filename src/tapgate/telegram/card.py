@@ -59,7 +59,7 @@ def render_card(card: Card, clock: Clock) -> str:
 
 
 def _question(request: Request, background: Background, clipper: Clipper) -> list[str]:
-    content = content_of(request, background)
+    content = content_of(request)
     top = [f"🔐 {_who(request)}", _what(request, clipper)]
     if background.why:
         top.append(f"<blockquote expandable>{_last(background.why, _WHY_UNITS)}</blockquote>")

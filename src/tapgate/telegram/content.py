@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from tapgate.model import NO_BACKGROUND, Background, Request
-from tapgate.telegram.diff import edit_diff, file_diff
+from tapgate.model import Request
 from tapgate.telegram.text import visible
 
 _LANGUAGES = {
@@ -47,10 +46,9 @@ class Content:
     prose: bool = False  # the body is text for people, not code
 
 
-def content_of(request: Request, background: Background = NO_BACKGROUND) -> Content:
+def content_of(request: Request) -> Content:
     """The form for this tool. Fields of an unexpected type fall back to the plain form, which shows everything."""
     fields = request.input
-    before = background.before
     match request.call.tool:
         case "Bash" if isinstance(fields.get("command"), str):
             return _bash(fields)
@@ -58,13 +56,7 @@ def content_of(request: Request, background: Background = NO_BACKGROUND) -> Cont
             path = fields["file_path"]
             suffix = PurePath(path).suffix
             size = f"{len(fields['content'].encode('utf-8', 'replace'))} bytes"
-            if background.is_new:
-                size = f"a new file, {size}"
             others = _others(fields, "description", "file_path", "content")
-            change = file_diff(before, fields["content"]) if before else None
-            if before is not None and change is not None:
-                replaced = f"{size}, in the place of {len(before.encode('utf-8', 'replace'))}"
-                return Content(change, "diff", path, (replaced, *others), ".diff")
             return Content(
                 fields["content"],
                 _LANGUAGES.get(suffix, ""),
@@ -74,9 +66,7 @@ def content_of(request: Request, background: Background = NO_BACKGROUND) -> Cont
             )
         case "Edit" if _are_texts(fields, "file_path", "old_string", "new_string"):
             asides = (*_every(fields), *_others(fields, "description", *_EDIT, *_flags(fields, "replace_all")))
-            every = fields.get("replace_all") is True
-            change = edit_diff(before, fields["old_string"], fields["new_string"], every=every) if before else None
-            return Content(change or _diff(fields), "diff", fields["file_path"], asides, ".diff")
+            return Content(_diff(fields), "diff", fields["file_path"], asides, ".diff")
         case "MultiEdit" if _are_edits(fields.get("edits")) and isinstance(fields.get("file_path"), str):
             parts = "\n".join(_one_of_many(number, edit) for number, edit in enumerate(fields["edits"], start=1))
             asides = _others(fields, "description", "file_path", "edits")
@@ -109,9 +99,9 @@ def summary_of(request: Request, most: int = 120) -> str:
     return line if len(line) <= most else line[: most - 1] + "…"
 
 
-def whole_of(request: Request, background: Background = NO_BACKGROUND) -> tuple[str, bytes]:
+def whole_of(request: Request) -> tuple[str, bytes]:
     """The file for everything that did not fit: its name, and the input in full."""
-    content = content_of(request, background)
+    content = content_of(request)
     lines = [content.head] if content.head else []
     lines += [aside for aside in content.asides if aside]
     text = "\n".join([*lines, "", content.body] if lines else [content.body])

@@ -280,7 +280,7 @@ class Front:
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
-            name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background)
+            name, data = await anyio.to_thread.run_sync(whole_of, card.request)
             await calling(
                 self._api.send_document(
                     copy.chat_id,
