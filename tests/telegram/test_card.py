@@ -154,6 +154,14 @@ def test_a_button_that_cannot_be_spelled_out_is_not_offered_before_its_words_wer
     assert "✂️" not in shown(open_card(labelled(4, 160)))
 
 
+def test_an_answered_question_says_the_option_and_not_allowed() -> None:
+    question = {"question": "Drop it?", "options": [{"label": "Deny"}, {"label": "Yes"}]}
+    request = make_request(tool="AskUserQuestion", tool_input={"questions": [question]}, suggestions=())
+    answer = answer_by(choice_of(request, "o0"))
+    text = shown(settled_card(request, Outcome.ALLOWED, answer=answer))
+    assert "Answered “Deny” by Ada" in text and "Allowed" not in text
+
+
 # What does not fit
 
 

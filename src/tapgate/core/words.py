@@ -36,6 +36,8 @@ def ended(card: Card) -> str:
     answer = card.answer
     if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
         sentence += f" by {answer.person}"
+        if answer.choice_key.startswith("o"):  # the option of a question, whatever it is called
+            sentence = f"Answered “{answer.label}” by {answer.person}"
     if answer is not None and card.outcome is Outcome.NOT_TAKEN:
         sentence = f"{answer.person} said {_said(answer)}, but the agent was no longer waiting"
     if answer is not None and card.outcome is Outcome.UNCONFIRMED:
