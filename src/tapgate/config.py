@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from tapgate import paths
 from tapgate.errors import ConfigError, redact
-from tapgate.model import Person
+from tapgate.model import Person, Role
 
 TOKEN_VARIABLE = "TAPGATE_TELEGRAM_TOKEN"  # noqa: S105
 CONFIG_VARIABLE = "TAPGATE_CONFIG"
@@ -40,6 +40,7 @@ class PersonEntry(_Table):
     user_id: Annotated[int, Field(gt=0)]
     chat_id: int | None = None
     name: str = ""
+    role: Annotated[Role, Field(strict=False)] = Role.OWNER
 
 
 class JournalTable(_Table):
@@ -66,6 +67,7 @@ class Config(_Table):
                 user_id=entry.user_id,
                 chat_id=entry.user_id if entry.chat_id is None else entry.chat_id,
                 name=entry.name or str(entry.user_id),
+                role=entry.role,
             )
             for entry in self.people
         )

@@ -132,12 +132,29 @@ NO_BACKGROUND = Background()
 
 
 @dataclass(frozen=True, slots=True)
+class Risk:
+    """What may go wrong with a call. `name` is short and stable; `sentence` says it to a person."""
+
+    name: str
+    sentence: str
+
+
+class Role(StrEnum):
+    """What a person may do with a card."""
+
+    OWNER = "owner"  # everything
+    APPROVER = "approver"  # this once, no standing permissions
+    VIEWER = "viewer"  # look
+
+
+@dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who may answer, and the chat in which cards reach them."""
+    """Somebody who sees cards, and the chat in which cards reach them."""
 
     user_id: int
     chat_id: int
     name: str
+    role: Role = Role.OWNER
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +242,4 @@ class Card:
     refreshed: bool = False
     version: int = 0
     background: Background = NO_BACKGROUND
+    risks: tuple[Risk, ...] = ()

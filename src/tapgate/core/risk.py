@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tapgate.core.risk_files import Touch
@@ -14,6 +14,7 @@ from tapgate.core.risk_scene import Scene, scene_of_commands, touch_of
 from tapgate.core.shell import MAX_CHARS
 from tapgate.core.shell_calls import UNKNOWN
 from tapgate.core.shell_walk import read_commands
+from tapgate.model import Risk
 
 __all__ = ["RULES", "Risk", "Rule", "assess"]
 
@@ -26,14 +27,6 @@ _PATH_KEYS = frozenset(
 )
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
 _UNCERTAIN = frozenset({"not-understood", "unknown-command"})
-
-
-@dataclass(frozen=True, slots=True)
-class Risk:
-    """`name` is short and stable; `sentence` says to a person what may happen."""
-
-    name: str
-    sentence: str
 
 
 def assess(tool: str, tool_input: Mapping[str, Any], *, cwd: str, project: str, home: str) -> tuple[Risk, ...]:
