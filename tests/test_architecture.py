@@ -76,12 +76,14 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.wire": ("tapgate.errors",),
     "tapgate.core": ("tapgate.model",),
     # What an agent says about its calls and sessions is, in the desk's words, an event.
-    "tapgate.agents": ("tapgate.model", "tapgate.errors", "tapgate.core.events"),
+    "tapgate.agents": ("tapgate.model", "tapgate.errors", "tapgate.core.events", "tapgate.core.seals"),
     # The three edges, which never know each other.
     "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.core.effects", "tapgate.core.memory"),
     "tapgate.telegram": (
         *("tapgate.model", "tapgate.errors"),
         *("tapgate.core.effects", "tapgate.core.events", "tapgate.core.words"),
+        # Pure, and about what leaves the machine or stands on a card.
+        *("tapgate.core.drafts", "tapgate.core.masking"),
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
@@ -195,6 +197,7 @@ PURE = {
         *("heapq", "itertools", "math", "operator", "re", "string", "typing", "unicodedata"),
         *("fnmatch", "posixpath"),  # they compare and join names, and look at no disk
         *("ipaddress", "urllib.parse"),  # they read addresses, and reach none
+        *("hashlib", "json"),  # a seal is a digest of what a button says
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
@@ -205,6 +208,8 @@ PURE = {
     "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
     "tapgate.telegram.content": {"collections.abc", "dataclasses", "json", "pathlib", "typing"},
     "tapgate.telegram.keyboard": {"dataclasses"},
+    "tapgate.telegram.prompts": {"dataclasses"},
+    "tapgate.telegram.steps": {"collections.abc", "dataclasses", "difflib", "json", "typing"},
     "tapgate.telegram.card": {"collections.abc", "pathlib"},
 }
 """What the pure modules may import from outside. Of pathlib only PurePath, which touches no file."""

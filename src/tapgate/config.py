@@ -43,6 +43,13 @@ class PersonEntry(_Table):
     role: Annotated[Role, Field(strict=False)] = Role.OWNER
 
 
+class Hold(_Table):
+    """How long a question is held on the phone where the agent shows no prompt of its own meanwhile."""
+
+    codex_s: Annotated[int, Field(ge=1, le=86_400)] | None = None
+    subagent_s: Annotated[int, Field(ge=1, le=86_400)] | None = None
+
+
 class JournalTable(_Table):
     keep_days: Annotated[int, Field(ge=1, le=36500)] = 90
     keep_inputs: bool = True
@@ -55,11 +62,17 @@ class Config(_Table):
     telegram: Telegram = Telegram()
     people: tuple[PersonEntry, ...] = Field(default=(), strict=False)
     journal: JournalTable = JournalTable()
+    hold: Hold = Hold()
 
     @property
     def deadline_s(self) -> float:
         """How long a caller waits: a little less than the agent's own timeout."""
         return self.timeout_s - min(HOOK_MARGIN_S, self.timeout_s / 5)
+
+    def hold_s(self, *, agent: str, is_subagent: bool) -> float:
+        """How long a question may be held: as long as its caller waits, or shorter where the config says so."""
+        limits = [self.hold.codex_s if agent == "codex" else None, self.hold.subagent_s if is_subagent else None]
+        return min([self.deadline_s, *(float(limit) for limit in limits if limit is not None)])
 
     def persons(self) -> tuple[Person, ...]:
         return tuple(
@@ -196,6 +209,7 @@ def _fields(location: tuple[str | int, ...]) -> Mapping[str, FieldInfo]:
         "telegram": Telegram,
         "people": PersonEntry,
         "journal": JournalTable,
+        "hold": Hold,
     }
     table = tables[str(location[0])] if len(location) > 1 else Config
     return table.model_fields

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tapgate.agents import DIALECTS
 from tapgate.agents.dialect import MOST_DEPTH
 from tapgate.errors import InputError
-from tapgate.model import Decision, Request, Verdict
+from tapgate.model import Act, Decision, Request, Verdict
 
 from .captures import CLAUDE, CODEX, ask, event, hear
 
@@ -39,6 +39,8 @@ def listen(raw: bytes, agent: str) -> str | None:
         return str(error)
     if isinstance(heard, Request):
         for choice in heard.choices:
+            if choice.act not in (Act.DECIDE, Act.CONFIRM, Act.ASK_REASON):
+                continue
             output = DIALECTS[agent].render(heard, choice.decision)
             assert json.loads(output)
             assert output.isascii()

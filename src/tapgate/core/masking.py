@@ -97,6 +97,11 @@ def mask_text(text: str) -> Masked:
     return Masked(text, tuple(kinds))
 
 
+def has_mask(text: str) -> bool:
+    """Whether a part of this is a mask and not what it hides."""
+    return _MASK.search(text) is not None
+
+
 def _replaced(text: str, finds: list[Find]) -> str:
     parts = []
     end = 0

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -18,6 +19,7 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
+from tapgate.core.risk import assess_request
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
@@ -26,7 +28,7 @@ from tapgate.daemon.lock import Lock
 from tapgate.daemon.sockets import identity_of, inherited_socket, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Instant
+from tapgate.model import Instant, Request, Risk
 from tapgate.paths import make_private_dir
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
@@ -69,11 +71,12 @@ class Daemon:
             )
             stack.push_async_callback(self._journal.close)
             self._engine = Engine(
-                Desk(self._people, hold_s=config.deadline_s),
+                Desk(self._people, hold_s=config.deadline_s, hold_of=self._hold_of, assess=_assess),
                 self._journal,
                 clock=_now,
                 report=self._report,
                 look=look_around,
+                assess=_assess,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
@@ -90,6 +93,9 @@ class Daemon:
             self._engine.connect(self._front)
             listener = Listener(sock, self._engine, report=self._report, status=self._status)
             await self._serve(listener, ready)
+
+    def _hold_of(self, request: Request) -> float:
+        return self._config.hold_s(agent=request.caller.agent, is_subagent=bool(request.call.agent_id))
 
     def _lock_socket(self, stack: AsyncExitStack) -> None:
         path = self._config.socket_path.with_suffix(".lock")
@@ -178,6 +184,10 @@ class Daemon:
         while True:
             await anyio.sleep(PURGE_S)
             await self._journal.purge()
+
+
+def _assess(request: Request) -> tuple[Risk, ...]:
+    return assess_request(request, home=str(Path.home()))
 
 
 def _count(people: int) -> str:

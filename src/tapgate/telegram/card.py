@@ -9,6 +9,7 @@ from tapgate.core import words
 from tapgate.model import NO_BACKGROUND, Act, Background, Card, Choice, Outcome, Phase, Ran, Request
 from tapgate.telegram.content import Content, content_of, describe, summary_of
 from tapgate.telegram.keyboard import is_cut, is_wide
+from tapgate.telegram.steps import questions_fit, step_of
 from tapgate.telegram.text import Clipper, escape, units, visible
 
 _QUESTION_UNITS = 2400  # with the first line, the buttons' words and the last lines: under Telegram's 4096
@@ -41,25 +42,29 @@ def fits(request: Request, background: Background = NO_BACKGROUND) -> bool:
     """Whether a card can show all of the request. The agent's own words about it may be cut."""
     clipper = Clipper(_QUESTION_UNITS)
     _question(request, background, clipper)
-    return clipper.left_out == 0 and _are_spelled_out(request.choices)
+    fitting = questions_fit(request, room=_QUESTION_UNITS, mask=str) if request.form else clipper.left_out == 0
+    return fitting and _are_spelled_out(request.choices)
 
 
 def render_card(card: Card, clock: Clock) -> str:
     if card.phase is Phase.SETTLED:
         return "\n".join(_settled(card, clock))
-    lines = _question(card.request, card.background, Clipper(_QUESTION_UNITS))
+    lines = _question(card.request, card.background, Clipper(_QUESTION_UNITS), card)
     lines += _buttons_spelled_out(card)
     if card.phase is Phase.SENDING and card.answer is not None:
         lines.append(f"📤 <b>{_line(card.answer.label)}</b> by {_line(card.answer.person)}: sending…")
     else:
-        lines.append(f"⏳ until {escape(clock(card.deadline_at))}")
+        number, of = card.place
+        several = f" · {number} of {of} open" if of > 1 else ""
+        lines.append(f"⏳ until {escape(clock(card.deadline_at))}{several}")
         if card.refreshed:
             lines.append("↻ tapgate was away for a while. If you tapped before, tap again.")
     return "\n".join(lines)
 
 
-def _question(request: Request, background: Background, clipper: Clipper) -> list[str]:
-    content = content_of(request)
+def _question(request: Request, background: Background, clipper: Clipper, card: Card | None = None) -> list[str]:
+    step = step_of(card, clipper, mask=str, summary=summary_of) if card is not None else None
+    content = content_of(request) if step is None or not step.replaces else Content("")
     top = [f"🔐 {_who(request)}", _what(request, clipper)]
     if background.why:
         top.append(f"<blockquote expandable>{_last(background.why, _WHY_UNITS)}</blockquote>")
@@ -80,7 +85,7 @@ def _question(request: Request, background: Background, clipper: Clipper) -> lis
     middle = _body(content, clipper) if content.body.strip(" \n\t") else []
     if clipper.left_out:
         middle.append(f"✂️ <b>{clipper.left_out:,} characters are not shown.</b> “Show all of it” sends them.")
-    return [*top, *middle, *bottom]
+    return [*top, *middle, *(step.lines if step is not None else ()), *bottom]
 
 
 def _body(content: Content, clipper: Clipper) -> list[str]:

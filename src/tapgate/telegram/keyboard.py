@@ -19,15 +19,23 @@ class Key:
     style: str
 
 
+_PAIRS = (("a", "d"), ("m", "x"), ("z", "k"))
+"""Keys whose buttons stand side by side; every other choice has long words and a row of its own."""
+
+_LAST = ("r", "g")
+
+
 def keyboard_of(card: Card) -> tuple[tuple[Key, ...], ...]:
-    """Allow and Deny side by side; every other choice has long words and a row of its own, the refusals last."""
-    allow = [choice for choice in card.choices if choice.key == "a"]
-    deny = [choice for choice in card.choices if choice.key == "d"]
-    last = [choice for choice in card.choices if choice.key in ("r", "x")]
-    middle = [choice for choice in card.choices if choice not in (*allow, *deny, *last)]
-    rows = [[*allow, *deny], *([choice] for choice in (*middle, *last))]
-    if not allow:  # a question, or content not shown yet: what leads on comes first
-        rows = [*([choice] for choice in middle), deny, *([choice] for choice in last)]
+    """What the usual answer needs comes first: Allow and Deny, or what leads there. Ways of refusing come last."""
+    choices = {choice.key: choice for choice in card.choices}
+    leads = [choice for choice in card.choices if choice.key[0] in "wyo" or choice.key == "q"]
+    standing = [choice for choice in card.choices if choice.key[0] in "sneb"]
+    pairs = [[choices[key] for key in pair if key in choices] for pair in _PAIRS]
+    first, second, third = pairs
+    rows = [*([choice] for choice in leads), third, first, *([choice] for choice in standing), second]
+    rows += [[choices[key]] for key in _LAST if key in choices]
+    known = {choice.key for row in rows for choice in row}
+    rows += [[choice] for choice in card.choices if choice.key not in known]
     return tuple(tuple(_key(card, choice) for choice in row) for row in rows if row)
 
 
