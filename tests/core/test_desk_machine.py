@@ -138,6 +138,16 @@ class DeskMachine(RuleBasedStateMachine):
             effects = self.happen(tapped)
             assert len([effect for effect in effects if isinstance(effect, AnswerTap)]) == 1
 
+    @rule(request=requests, person=st.sampled_from(PEOPLE))
+    def fill_in_a_form(self, request: Request, person: Person) -> None:
+        """Straight through to the end of it, as far as the card offers that."""
+        for key in ("o0", "o1", "k"):
+            found = self.desk._cases.get(request.id)
+            choices = self.desk._card(found, person.chat_id).choices if found is not None else ()
+            for choice in choices:
+                if choice.key == key:
+                    self.happen(tap_on(request, key, person=person, message_id=12, seal=choice.seal))
+
     @rule(request=requests, person=st.sampled_from(PEOPLE), purpose=st.sampled_from([Act.ASK_EDIT, Act.ASK_ANSWER]))
     def prompt_for_a_text_is_answered(self, request: Request, person: Person, purpose: Act) -> None:
         self.messages += 1
@@ -338,6 +348,17 @@ class DeskMachine(RuleBasedStateMachine):
             if card is not None and card.phase is Phase.SETTLED:
                 known = (card.outcome, card.answer)
                 assert self.final.setdefault(request_id, known) == known
+
+    @invariant()
+    def what_was_not_shown_offers_no_way_to_allow_it(self) -> None:
+        for row in self.ledger.rows.values():
+            found = self.desk._cases.get(row.request.id)
+            if found is None or row.fits or row.seen:
+                continue
+            for person in PEOPLE:
+                if (row.request.id, person.chat_id) not in self.shown_whole:
+                    offered = {choice.key for choice in self.desk._card(found, person.chat_id).choices}
+                    assert offered <= {"w", "d", "r", "x", "g"}
 
     @invariant()
     def nothing_due_is_left(self) -> None:
