@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,14 +14,24 @@ from hypothesis import strategies as st
 
 from tapgate.agents import parse_request
 from tapgate.core.case import SHOW_WHOLE
-from tapgate.model import Answer, Background, Caller, Outcome, Phase, Ran, Request, Verdict
-from tapgate.telegram.card import fits, render_card
-from tapgate.telegram.content import whole_of
+from tapgate.model import Answer, Background, Caller, Outcome, Phase, Ran, Request, Risk, Verdict
 from tapgate.telegram.text import MAX_UNITS, units, visible
 from tests.agents.forms import PERMISSIONS, TOOL_INPUTS
 from tests.builders import SUGGESTION, choice_of, make_request
 
-from .cards import answer_by, captured, clock, every_state, open_card, sending_card, settled_card, shown
+from .cards import (
+    SETTING,
+    answer_by,
+    captured,
+    every_state,
+    fits,
+    open_card,
+    render_card,
+    sending_card,
+    settled_card,
+    shown,
+    whole_of,
+)
 
 CAPTURED = captured()
 
@@ -67,13 +78,13 @@ def test_the_recordings_hold_questions_of_both_agents() -> None:
 
 def test_an_open_card_word_for_word() -> None:
     card = open_card(CAPTURED["claude-PermissionRequest.Bash.1"])
-    assert render_card(card, clock) == (
+    assert render_card(card) == (
         "🔐 <b>shop</b> · Claude Code\n"
         "<b>Bash</b> — Install and test\n"
         '<pre><code class="language-bash">npm install --save-exact left-pad@1.3.0 &amp;&amp; npm test</code></pre>\n'
         "<i>stops after 120 s</i>\n"
         "<i>▸ Always allow `npm install *`, `npm test *` in this project</i>\n"
-        "⏳ until 08:09"
+        "⏳ until 08:09 · in ~/shop"
     )
 
 
@@ -89,13 +100,13 @@ def test_a_subagent_s_mcp_call_word_for_word() -> None:
         suggestions=(),
         cwd="/home/dev/shop/sub",
     )
-    assert render_card(open_card(request, refreshed=True), clock) == (
+    assert render_card(open_card(request, refreshed=True)) == (
         "🔐 <b>shop</b> · Claude Code · subagent general-purpose\n"
         "<b>lookup of MCP server demo</b>\n"
         "<pre>key: &lt;x&gt;</pre>\n"
         "Why it asks: no rule matches\n"
         "Blocked path: <code>/etc</code>\n"
-        "In <code>/home/dev/shop/sub</code>\n"
+        "In <code>~/shop/sub</code>, not where the project is\n"
         "⏳ until 08:09\n"
         "↻ tapgate was away for a while. If you tapped before, tap again."
     )
@@ -169,9 +180,9 @@ def test_a_command_that_does_not_fit_is_cut_marked_and_counted() -> None:
     request = make_request(tool_input={"command": "x" * 5000})
     text = shown(open_card(request))
     assert not fits(request)
-    assert "x" * 2199 + "…\n" in text
-    assert "x" * 2200 not in text
-    assert "✂️ 2,801 characters are not shown. “Show all of it” sends them." in text
+    assert "x" * 1999 + "…\n" in text
+    assert "x" * 2000 not in text
+    assert "✂️ 3,001 characters are not shown. “Show all of it” sends them." in text
     assert whole_of(request)[1].startswith(b"x" * 5000)
 
 
@@ -224,10 +235,12 @@ def test_the_longest_card_there_can_be_is_not_too_long() -> None:
     )
     request = replace(request, caller=replace(request.caller, project=f"/{wide}"))
     words = Background(why=wide * 3)
+    risks = tuple(Risk(f"risk-{wide}", wide) for _ in range(9))
+    setting = replace(SETTING, machine=wide, mask=False)
     for card in every_state(request):
-        shown(replace(card, refreshed=True, background=words))
-    longest = replace(open_card(request, seen=True, refreshed=True), deadline_at=0.0, background=words)
-    assert units(shown(longest)) > 3700  # or this test has lost its point
+        shown(replace(card, refreshed=True, background=words, risks=risks), setting)
+    longest = replace(open_card(request, seen=True, refreshed=True), background=words, risks=risks)
+    assert units(shown(longest, setting)) > 3900  # or this test has lost its point
     gate = make_request(event="PreToolUse", tool_input=request.input, agent_id="a", agent_type=wide, cwd=f"/{wide}")
     shown(open_card(replace(gate, caller=request.caller)))
 
@@ -261,7 +274,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         [
             "✅ Allowed by Ada · 08:01, after 1 min 05 s",
-            "Written: rule `npm test *` saved to this project's local settings",
+            "rule `npm test *` saved to this project's local settings",
         ],
     ),
     "denied": (Outcome.DENIED, "d", Ran.UNKNOWN, "", ["⛔️ Denied by Ada · 08:01, after 1 min 05 s"]),
@@ -277,7 +290,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "x",
         Ran.UNKNOWN,
         "",
-        ["⛔️ Denied by Ada · 08:01, after 1 min 05 s", "The turn was stopped."],
+        ["⛔️ Denied by Ada · 08:01, after 1 min 05 s", "the turn was stopped"],
     ),
     "denied, but the terminal was faster": (
         Outcome.DENIED,
@@ -337,21 +350,21 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         Ran.UNKNOWN,
         "",
-        ["▫️ The agent stopped waiting · 08:01", "The agent asks at the terminal."],
+        ["▫️ The agent stopped waiting · 08:01 · the agent asks at the terminal"],
     ),
     "expired": (
         Outcome.EXPIRED,
         "",
         Ran.UNKNOWN,
         "",
-        ["⌛️ Nobody answered in time · 08:01", "The agent asks at the terminal."],
+        ["⌛️ Nobody answered in time · 08:01 · the agent asks at the terminal"],
     ),
     "stopped": (
         Outcome.STOPPED,
         "",
         Ran.UNKNOWN,
         "",
-        ["▫️ tapgate was stopped · 08:01", "The agent asks at the terminal."],
+        ["▫️ tapgate was stopped · 08:01 · the agent asks at the terminal"],
     ),
     "superseded": (
         Outcome.SUPERSEDED,
@@ -365,14 +378,14 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         Ran.UNKNOWN,
         "chat not found",
-        ["⚠️ It could not be shown on any phone (chat not found) · 08:01", "The agent asks at the terminal."],
+        ["⚠️ It could not be shown on any phone (chat not found) · 08:01 · the agent asks at the terminal"],
     ),
     "not recorded": (
         Outcome.NOT_RECORDED,
         "",
         Ran.UNKNOWN,
         "the disk is full",
-        ["⚠️ It could not be recorded (the disk is full) · 08:01", "The agent asks at the terminal."],
+        ["⚠️ It could not be recorded (the disk is full) · 08:01 · the agent asks at the terminal"],
     ),
 }
 
@@ -383,7 +396,7 @@ def test_a_settled_card_says_how_it_ended(outcome: Outcome, key: str, ran: Ran, 
     answer = answer_by(choice_of(request, key), message="Use <pnpm>." if key == "r" else "") if key else None
     text = shown(settled_card(request, outcome, answer=answer, ran=ran, detail=detail))
     head, *tail = words
-    assert text.split("\n") == [head, "shop · Claude Code · Bash", "npm test", *tail]
+    assert text.split("\n") == [head, " · ".join(["shop · Bash npm test", *tail])]
 
 
 def test_every_outcome_has_its_words_here() -> None:
@@ -396,7 +409,7 @@ def test_only_what_the_agent_took_counts_as_allowed_or_written(outcome: Outcome,
     request = make_request()
     text = shown(settled_card(request, outcome, answer=answer_by(choice_of(request, "s0")), ran=ran))
     assert "✅" not in text
-    assert "Written" not in text
+    assert "saved" not in text
     assert "Allowed by" not in text
 
 
@@ -446,6 +459,8 @@ values = st.recursive(
 )
 KEYS = [
     *("command", "description", "timeout", "run_in_background", "file_path", "content", "old_string", "new_string"),
+    *("pattern", "path", "glob", "ignore", "offset", "limit", "notebook_path", "new_source", "cell_id", "cell_type"),
+    *("edit_mode", "skill", "args"),
     *("replace_all", "edits", "plan", "planFilePath", "questions", "url", "prompt", "query", "subagent_type"),
 ]
 TOOLS = ["Bash", "Write", "Edit", "MultiEdit", "apply_patch", "ExitPlanMode", "AskUserQuestion", "Read", "WebFetch"]
@@ -623,6 +638,8 @@ def is_in(text: str, shown_text: str) -> bool:
         [visible(text, one_line=True)],
         visible(text).split("\n"),
         [visible(quoted, one_line=True)],
+        [text.removeprefix("/home/dev/shop/").replace("/home/dev/", "~/")],
+        [re.sub(r"^[#*+-]+ |[*`]", "", line) for line in visible(text).split("\n")],  # of a plan's Markdown
     ]
     return any(all(line.replace("\t", " ").strip() in shown_text for line in way) for way in ways)
 

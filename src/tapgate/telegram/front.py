@@ -37,11 +37,12 @@ from tapgate.core.events import (
 from tapgate.model import Background, Card, Copy, Phase, Request, Tap
 from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
-from tapgate.telegram.card import Clock, fits, render_card
+from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
+from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import clip, escape, visible
 
 Emit = Callable[[Event, int | None], Awaitable[None]]
@@ -62,7 +63,7 @@ class Front:
         *,
         emit: Emit,
         command: Command,
-        clock: Clock,
+        setting: Setting,
         per_chat_s: float,
         offset: tuple[int, float] | None,
         last_poll: float | None,
@@ -74,7 +75,7 @@ class Front:
         self._api = api
         self._emit = emit
         self._command = command
-        self._clock = clock
+        self._setting = setting
         self._report = report
         self._sleep = sleep
         self._group: TaskGroup | None = None
@@ -107,7 +108,7 @@ class Front:
     # Out
 
     def fits(self, request: Request, background: Background) -> bool:
-        return fits(request, background)
+        return fits(request, background, self._setting)
 
     def answer_tap(self, effect: AnswerTap) -> None:
         """At once and beside the outbox: the phone shows a spinner until then."""
@@ -280,7 +281,7 @@ class Front:
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
-            name, data = await anyio.to_thread.run_sync(whole_of, card.request)
+            name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, self._setting)
             await calling(
                 self._api.send_document(
                     copy.chat_id,
@@ -295,8 +296,8 @@ class Front:
     async def _rendered(self, card: Card) -> str:
         """Large inputs are rendered beside the event loop, so that nobody else waits for them."""
         if len(card.request.raw) > WORKER_BYTES:
-            return await anyio.to_thread.run_sync(render_card, card, self._clock)
-        return render_card(card, self._clock)
+            return await anyio.to_thread.run_sync(render_card, card, self._setting)
+        return render_card(card, self._setting)
 
     def _sweep_job(self, copy: Copy) -> Job:
         """Only a message of ours that has buttons can lose them, so on any other message this does nothing."""
