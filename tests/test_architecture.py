@@ -82,8 +82,10 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.telegram": (
         *("tapgate.model", "tapgate.errors"),
         *("tapgate.core.effects", "tapgate.core.events", "tapgate.core.words"),
-        # Pure, and about what leaves the machine or stands on a card.
-        *("tapgate.core.drafts", "tapgate.core.masking"),
+        # What a card shows has no secrets in it, and says a risk in general words where it may not name files.
+        *("tapgate.core.masking", "tapgate.core.risk"),
+        # What was put together on a card so far.
+        "tapgate.core.drafts",
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
@@ -96,9 +98,15 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.logs": ("tapgate.errors",),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
     "tapgate.daemon.transcript": (),
-    "tapgate.daemon.background": ("tapgate.model", "tapgate.daemon.transcript"),
+    # What is read goes to a phone, so which files hold secrets is a question before the reading.
+    "tapgate.daemon.disk": ("tapgate.core.risk_paths",),
+    "tapgate.daemon.background": (
+        *("tapgate.model", "tapgate.core.change", "tapgate.daemon.disk", "tapgate.daemon.transcript"),
+    ),
     # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
-    "tapgate.daemon.history": ("tapgate.model", "tapgate.journal", "tapgate.telegram.text"),
+    "tapgate.daemon.history": (
+        *("tapgate.model", "tapgate.journal", "tapgate.telegram.text", "tapgate.telegram.setting"),
+    ),
     # The one place that wires everything.
     "tapgate.daemon.app": (
         *("tapgate.model", "tapgate.errors", "tapgate.config", "tapgate.paths", "tapgate.agents", "tapgate.core"),
@@ -206,7 +214,10 @@ PURE = {
     },
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
     "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
-    "tapgate.telegram.content": {"collections.abc", "dataclasses", "json", "pathlib", "typing"},
+    "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
+    "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
+    "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
+    "tapgate.telegram.markdown": {"re"},
     "tapgate.telegram.keyboard": {"dataclasses"},
     "tapgate.telegram.prompts": {"dataclasses"},
     "tapgate.telegram.steps": {"collections.abc", "dataclasses", "difflib", "json", "typing"},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from tapgate import paths
 from tapgate.errors import ConfigError, redact
-from tapgate.model import Person, Role
+from tapgate.model import Detail, Person, Role
 
 TOKEN_VARIABLE = "TAPGATE_TELEGRAM_TOKEN"  # noqa: S105
 CONFIG_VARIABLE = "TAPGATE_CONFIG"
@@ -55,7 +56,13 @@ class JournalTable(_Table):
     keep_inputs: bool = True
 
 
+class PrivacyTable(_Table):
+    mask: bool = True
+    detail: Annotated[Detail, Field(strict=False)] = Detail.FULL
+
+
 class Config(_Table):
+    machine: str = ""
     timeout_s: Annotated[int, Field(ge=2, le=86_400)] = 600
     socket_path: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_socket_path)
     state_dir: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_state_dir)
@@ -63,6 +70,7 @@ class Config(_Table):
     people: tuple[PersonEntry, ...] = Field(default=(), strict=False)
     journal: JournalTable = JournalTable()
     hold: Hold = Hold()
+    privacy: PrivacyTable = PrivacyTable()
 
     @property
     def deadline_s(self) -> float:
@@ -73,6 +81,10 @@ class Config(_Table):
         """How long a question may be held: as long as its caller waits, or shorter where the config says so."""
         limits = [self.hold.codex_s if agent == "codex" else None, self.hold.subagent_s if is_subagent else None]
         return min([self.deadline_s, *(float(limit) for limit in limits if limit is not None)])
+
+    def machine_name(self) -> str:
+        """What cards call this machine: its own name, or else the first part of the host's."""
+        return self.machine or socket.gethostname().partition(".")[0]
 
     def persons(self) -> tuple[Person, ...]:
         return tuple(
@@ -210,6 +222,7 @@ def _fields(location: tuple[str | int, ...]) -> Mapping[str, FieldInfo]:
         "people": PersonEntry,
         "journal": JournalTable,
         "hold": Hold,
+        "privacy": PrivacyTable,
     }
     table = tables[str(location[0])] if len(location) > 1 else Config
     return table.model_fields

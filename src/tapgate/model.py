@@ -158,10 +158,27 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class OnDisk:
+    """The file that a call would change, as it was at that moment: it may have changed before the tap."""
+
+    at: float
+    is_new: bool = False  # there was no such file
+    size_bytes: int = 0
+    diff: str = ""  # from the file to what would be written, with every line of both; "" where that is long
+    brief: str = ""  # the same with most unchanged lines left out
+    unchanged: int = 0  # how many lines `brief` leaves out
+    added: int = 0
+    removed: int = 0
+    blocks: tuple[str, ...] = ()  # one for each edit: its lines in their place in the file
+    places: int = -1  # how often the first edit's old text stands in the file; -1: not looked for
+
+
+@dataclass(frozen=True, slots=True)
 class Background:
     """What was seen around a request when it came: it helps to decide, and any of it may be missing."""
 
     why: str = ""  # the agent's last words before the call
+    on_disk: OnDisk | None = None
 
 
 NO_BACKGROUND = Background()
@@ -173,6 +190,13 @@ class Risk:
 
     name: str
     sentence: str
+
+
+class Detail(StrEnum):
+    """How much of a request leaves the machine."""
+
+    FULL = "full"
+    SUMMARY = "summary"  # who, which tool, what is risky; nothing of what would run
 
 
 class Role(StrEnum):

@@ -49,7 +49,7 @@ def test_deny_and_stop(world: World) -> None:
     card = world.open_card()
     world.tap(card, "Deny and stop")
     assert decision(finish(caller)[0])["interrupt"] is True
-    world.says(card, "The turn was stopped")
+    world.says(card, "the turn was stopped")
 
 
 def test_a_suggestion_is_echoed_unchanged(world: World) -> None:

@@ -31,7 +31,7 @@ from tapgate.telegram.front import Front
 from tests.builders import make_request
 
 from . import timelapse
-from .cards import clock, open_card, settled_card
+from .cards import SETTING, open_card, settled_card
 from .test_updates import MESSAGE, QUERY
 
 ADA, GROUP = 1001, -500
@@ -88,7 +88,7 @@ class Edge:
             self.api,
             emit=self._emit,
             command=self._command,
-            clock=clock,
+            setting=SETTING,
             per_chat_s=1.0,
             offset=None,
             last_poll=None,

@@ -16,7 +16,7 @@ from tapgate.core.shell_calls import UNKNOWN
 from tapgate.core.shell_walk import read_commands
 from tapgate.model import Request, Risk
 
-__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request"]
+__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "sentence_of"]
 
 MAX_PATHS = 200
 _SHELL_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
@@ -43,8 +43,13 @@ def assess(tool: str, tool_input: Mapping[str, Any], *, cwd: str, project: str, 
 
 
 def assess_request(request: Request, *, home: str) -> tuple[Risk, ...]:
-    """The risks of what an agent asks for."""
+    """The risks of what an agent asks for. Bounded, but not short for a large input: run it in a worker thread."""
     return assess(request.call.tool, request.input, cwd=request.cwd, project=request.project, home=home)
+
+
+def sentence_of(name: str) -> str:
+    """What a risk means in general, for a card that is not to name any file."""
+    return next((rule.sentence for rule in RULES if rule.name == name), name)
 
 
 def _readable(sentence: str) -> str:

@@ -28,10 +28,11 @@ from tapgate.daemon.lock import Lock
 from tapgate.daemon.sockets import identity_of, inherited_socket, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Instant, Request, Risk
+from tapgate.model import Background, Instant, Request, Risk
 from tapgate.paths import make_private_dir
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
+from tapgate.telegram.setting import Setting
 
 LEAVE_S = 1.5  # how long a stopping daemon waits for its callers to take their answers
 DRAIN_S = 8.0  # and for its last edits to reach Telegram; what is left is made up for at the next start
@@ -47,6 +48,13 @@ class Daemon:
         self._token = token
         self._report = report
         self._people = config.persons()
+        self._setting = Setting(
+            clock=_clock_words,
+            machine=config.machine_name(),
+            home=str(Path.home()),
+            mask=config.privacy.mask,
+            detail=config.privacy.detail,
+        )
         self._poll_noted = 0.0
         self._started_at = time.time()
         self._stop = anyio.Event()
@@ -75,14 +83,14 @@ class Daemon:
                 self._journal,
                 clock=_now,
                 report=self._report,
-                look=look_around,
+                look=self._look_around,
                 assess=_assess,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
                 emit=self._emit,
                 command=self._command,
-                clock=_clock_words,
+                setting=self._setting,
                 per_chat_s=config.telegram.per_chat_s,
                 offset=await self._journal.offset(),
                 last_poll=await self._journal.last_poll(),
@@ -159,10 +167,13 @@ class Daemon:
             return
         if name == "history":
             rows = await self._journal.trail(TrailQuery(limit=200))
-            text = render_history(rows)
+            text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text, is_html=True))
+
+    def _look_around(self, request: Request) -> Background:
+        return look_around(request, home=self._setting.home, now=time.time())
 
     def _status(self) -> bytes:
         """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""

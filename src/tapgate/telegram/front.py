@@ -37,12 +37,13 @@ from tapgate.core.events import (
 from tapgate.model import Background, Card, Copy, Phase, Request, Tap
 from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
-from tapgate.telegram.card import Clock, fits, render_card
+from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
 from tapgate.telegram.prompts import render_prompt
+from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import clip, escape, visible
 
 Emit = Callable[[Event, int | None], Awaitable[None]]
@@ -63,7 +64,7 @@ class Front:
         *,
         emit: Emit,
         command: Command,
-        clock: Clock,
+        setting: Setting,
         per_chat_s: float,
         offset: tuple[int, float] | None,
         last_poll: float | None,
@@ -75,7 +76,7 @@ class Front:
         self._api = api
         self._emit = emit
         self._command = command
-        self._clock = clock
+        self._setting = setting
         self._report = report
         self._sleep = sleep
         self._group: TaskGroup | None = None
@@ -108,7 +109,7 @@ class Front:
     # Out
 
     def fits(self, request: Request, background: Background) -> bool:
-        return fits(request, background)
+        return fits(request, background, self._setting)
 
     def answer_tap(self, effect: AnswerTap) -> None:
         """At once and beside the outbox: the phone shows a spinner until then."""
@@ -133,7 +134,7 @@ class Front:
         request_id, prompt = effect.card.request.id, effect.prompt
 
         async def call() -> None:
-            asking = render_prompt(effect.card, prompt, is_group=effect.chat_id < 0)
+            asking = render_prompt(effect.card, prompt, self._setting, is_group=effect.chat_id < 0)
             message = await calling(
                 self._api.send_message(
                     effect.chat_id,
@@ -222,7 +223,7 @@ class Front:
         async def call() -> None:
             if card.phase is not Phase.SETTLED and request_id in self._over:
                 return  # it ended while an earlier try was under way: nobody is to be woken for it
-            text, markup = await self._rendered(card), _markup(card)
+            text, markup = await self._rendered(card), _markup(card, self._setting)
             try:
                 message = await calling(
                     self._api.send_message(
@@ -261,7 +262,7 @@ class Front:
                         chat_id=copy.chat_id,
                         message_id=copy.message_id,
                         parse_mode=ParseMode.HTML,
-                        reply_markup=_markup(card),
+                        reply_markup=_markup(card, self._setting),
                         link_preview_options=_NO_PREVIEW,
                     )
                 )
@@ -281,7 +282,7 @@ class Front:
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
-            name, data = await anyio.to_thread.run_sync(whole_of, card.request)
+            name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, self._setting)
             await calling(
                 self._api.send_document(
                     copy.chat_id,
@@ -296,8 +297,8 @@ class Front:
     async def _rendered(self, card: Card) -> str:
         """Large inputs are rendered beside the event loop, so that nobody else waits for them."""
         if len(card.request.raw) > WORKER_BYTES:
-            return await anyio.to_thread.run_sync(render_card, card, self._clock)
-        return render_card(card, self._clock)
+            return await anyio.to_thread.run_sync(render_card, card, self._setting)
+        return render_card(card, self._setting)
 
     def _sweep_job(self, copy: Copy) -> Job:
         """Only a message of ours that has buttons can lose them, so on any other message this does nothing."""
@@ -380,10 +381,10 @@ def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
     return match[1], int(message["from"]["id"]), int(message["chat"]["id"]), int(message["message_id"])
 
 
-def _markup(card: Card) -> InlineKeyboardMarkup | None:
+def _markup(card: Card, setting: Setting) -> InlineKeyboardMarkup | None:
     rows = [
         [InlineKeyboardButton(key.text, callback_data=key.data, style=key.style or None) for key in row]
-        for row in keyboard_of(card)
+        for row in keyboard_of(card, mask=setting.mask)
     ]
     return InlineKeyboardMarkup(rows) if rows else None
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tapgate.core.drafts import given_at
 from tapgate.model import Card, Draft, Request
+from tapgate.telegram.content import summary_of
+from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import Clipper
 
-Mask = Callable[[str], str]
-Summary = Callable[[Request], str]
-"""One line that says what a request is about."""
-
 _ITEM_UNITS = 160
-_TEXT_UNITS = 2200
+_TEXT_UNITS = 2200  # of all that a step shows
 _MOST_OLD = 2000  # characters of the old text that a difference is shown against
 _MOST_LINES = 120
 _LANGUAGES = {"command": "bash"}
 _CURLY = "“”‘’«»—–"
-_KNOWN = ("question", "header", "options", "multiSelect")
+_KNOWN = {"question": str, "header": str, "options": list, "multiSelect": bool}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,33 +29,38 @@ class Step:
     replaces: bool = True  # stands in the place of the call's own content; otherwise below it
 
 
-def step_of(card: Card, clipper: Clipper, *, mask: Mask, summary: Summary) -> Step | None:
-    """What to show for the card's draft; None where it stands as it came."""
+def step_of(card: Card, setting: Setting) -> Step | None:
+    """What to show for the card's draft; None where it stands as it came.
+
+    A question is meant for the person who reads it, so it is shown with little detail too.
+    """
     draft = card.draft
     if draft.confirming:
-        return Step(_confirming(card), replaces=False)
+        return Step(_confirming(card, setting), replaces=False)
     if draft.listed:
-        return Step(_listed(card, mask=mask, summary=summary))
+        return Step(_listed(card, setting))
     if draft.text is not None:
-        return Step(_edited(card, clipper, mask=mask))
+        return Step(_edited(card, setting))
     if card.request.form is not None:
-        return Step(_question(card.request, draft, clipper, mask=mask))
+        return Step(_question(card.request, draft, Clipper(_TEXT_UNITS, mask=setting.mask), setting))
     return None
 
 
-def questions_fit(request: Request, *, room: int, mask: Mask) -> bool:
-    """Whether each question of a form can be shown whole when its turn comes."""
-    if request.form is None:
-        return True
-    for number in range(len(request.form.questions)):
-        clipper = Clipper(room)
-        _question(request, Draft(at=number), clipper, mask=mask)
-        if clipper.left_out:
-            return False
-    return True
+def left_out_of_questions(request: Request, setting: Setting) -> int:
+    """How many characters of a form are not shown when the turn of their question comes."""
+    left_out = 0
+    for number in range(len(request.form.questions) if request.form is not None else 0):
+        clipper = Clipper(_TEXT_UNITS, mask=setting.mask)
+        _question(request, Draft(at=number), clipper, setting)
+        left_out += clipper.left_out
+    return left_out
 
 
-def _question(request: Request, draft: Draft, clipper: Clipper, *, mask: Mask) -> tuple[str, ...]:
+def _line(text: str, setting: Setting, most: int = _ITEM_UNITS) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True)
+
+
+def _question(request: Request, draft: Draft, clipper: Clipper, setting: Setting) -> tuple[str, ...]:
     form = request.form
     assert form is not None
     number = min(draft.at, len(form.questions) - 1)
@@ -65,35 +68,37 @@ def _question(request: Request, draft: Draft, clipper: Clipper, *, mask: Mask) -
     raw = request.input["questions"][number]
     count = f"{number + 1} of {len(form.questions)}" if len(form.questions) > 1 else ""
     head = " · ".join(part for part in (f"Question {count}".strip(), question.header) if part)
-    lines = [f"❓ <b>{clipper.take(mask(head), _ITEM_UNITS, one_line=True)}</b>"]
-    lines.append(f"<b>{clipper.take(mask(question.text), _TEXT_UNITS)}</b>")
+    lines = [f"❓ <b>{clipper.take(head, _ITEM_UNITS, one_line=True)}</b>"]
+    lines.append(f"<b>{clipper.take(question.text, _TEXT_UNITS)}</b>")
     if question.many:
         lines.append("<i>Several may be chosen; then tap the green button.</i>")
     for index, option in enumerate(question.options):
         mark = ("☑ " if question.many else "● ") if index in given.picks else ""
-        line = f"{mark}<b>{index + 1}. {clipper.take(mask(option.label), _TEXT_UNITS, one_line=True)}</b>"
+        line = f"{mark}<b>{index + 1}. {clipper.take(option.label, _TEXT_UNITS, one_line=True)}</b>"
         if option.description:
-            line += f" — {clipper.take(mask(option.description), _TEXT_UNITS, one_line=True)}"
-        lines += [line, *(_others(raw["options"][index], ("label", "description"), clipper, mask=mask))]
-    lines += _others(raw, _KNOWN, clipper, mask=mask)
+            line += f" — {clipper.take(option.description, _TEXT_UNITS, one_line=True)}"
+        lines += [line, *_others(raw["options"][index], {"label": str, "description": str}, clipper)]
+    lines += _others(raw, _KNOWN, clipper)
+    if number == 0:
+        lines += _others(request.input, {"questions": list}, clipper)
     if given.typed:
-        lines.append(f"✍️ {Clipper(_ITEM_UNITS).take(given.typed, _ITEM_UNITS, one_line=True)}")
-    return (*lines, *_so_far(request, draft, number, mask=mask))
+        lines.append(f"✍️ {_line(given.typed, setting)}")
+    return (*lines, *_so_far(request, draft, number, setting))
 
 
-def _others(value: Mapping[str, Any], known: tuple[str, ...], clipper: Clipper, *, mask: Mask) -> list[str]:
-    """Fields that this view does not know are shown all the same."""
-    texts = {
-        key: text if isinstance(text, str) else json.dumps(text, ensure_ascii=False) for key, text in value.items()
-    }
+def _others(value: Mapping[str, Any], known: Mapping[str, type], clipper: Clipper) -> list[str]:
+    """Fields that this view does not know, or not of this type, are shown all the same."""
+    others = {key: item for key, item in value.items() if not isinstance(item, known.get(key, ()))}
     return [
-        f"<i>{clipper.take(mask(f'{key}: {text}'), _TEXT_UNITS, one_line=True)}</i>"
-        for key, text in texts.items()
-        if key not in known and text
+        f"<i>{clipper.take(f'{key}: {_plain(item)}', _TEXT_UNITS, one_line=True)}</i>" for key, item in others.items()
     ]
 
 
-def _so_far(request: Request, draft: Draft, number: int, *, mask: Mask) -> list[str]:
+def _plain(item: object) -> str:
+    return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+
+
+def _so_far(request: Request, draft: Draft, number: int, setting: Setting) -> list[str]:
     """The answers to the questions before, so that Back is not needed to remember them."""
     assert request.form is not None
     lines = []
@@ -102,26 +107,26 @@ def _so_far(request: Request, draft: Draft, number: int, *, mask: Mask) -> list[
         said = [*(question.options[pick].label for pick in given.picks), *([given.typed] if given.typed else [])]
         about = question.header or question.text
         text = f"{about[:60]}: {', '.join(said)}"
-        lines.append(f"✓ {Clipper(_ITEM_UNITS).take(mask(text), _ITEM_UNITS, one_line=True)}")
+        lines.append(f"✓ {_line(text, setting)}")
     return lines
 
 
-def _edited(card: Card, clipper: Clipper, *, mask: Mask) -> tuple[str, ...]:
+def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
+    """The new text, all of it, against the old one where that is short enough and may be shown."""
     request, draft = card.request, card.draft
     assert draft.text is not None
     old = request.input.get(request.editable)
-    author = Clipper(60).take(draft.author, 60, one_line=True)
-    lines = [f"✏️ <b>Changed by {author}</b>, not allowed yet:"]
-    difference = _difference(old, draft.text) if isinstance(old, str) else None
-    if difference is None:
+    clipper = Clipper(_TEXT_UNITS, mask=setting.mask)
+    lines = [f"✏️ <b>Changed by {_line(draft.author, setting, 60)}</b>, not allowed yet:"]
+    difference = _difference(old, draft.text) if isinstance(old, str) and not setting.is_brief else None
+    language = "diff" if difference is not None else _LANGUAGES.get(request.editable, "")
+    shown = clipper.take(draft.text if difference is None else difference, _TEXT_UNITS)
+    if clipper.left_out and difference is not None:  # masks and spelled-out signs may need more room than was reckoned
         language = _LANGUAGES.get(request.editable, "")
-        shown = clipper.take(mask(draft.text), _TEXT_UNITS)
-        lines.append(
-            f'<pre><code class="language-{language}">{shown}</code></pre>' if language else f"<pre>{shown}</pre>"
-        )
-        lines.append(f"<i>in the place of {len(str(old)):,} characters</i>")
-    else:
-        lines.append(f'<pre><code class="language-diff">{clipper.take(mask(difference), _TEXT_UNITS)}</code></pre>')
+        shown = Clipper(_TEXT_UNITS, mask=setting.mask).take(draft.text, _TEXT_UNITS)
+    lines.append(f'<pre><code class="language-{language}">{shown}</code></pre>' if language else f"<pre>{shown}</pre>")
+    if language != "diff" and isinstance(old, str):
+        lines.append(f"<i>in the place of {len(old):,} characters</i>")
     curly = sorted({mark for mark in draft.text if mark in _CURLY and mark not in str(old)})
     if curly:
         lines.append(f"⚠️ A phone's keyboard may have put in {' '.join(curly)} where you meant plain signs.")
@@ -143,16 +148,15 @@ def _difference(old: str, new: str) -> str | None:
     return "\n".join(lines)
 
 
-def _confirming(card: Card) -> tuple[str, ...]:
+def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
     choice = next((choice for choice in card.request.choices if choice.key == card.draft.confirming), None)
-    what = Clipper(_TEXT_UNITS).take(choice.label, 500, one_line=True) if choice is not None else ""
+    what = _line(choice.label, setting, 500) if choice is not None else ""
     return ("⚠️ <b>This would last beyond this one call.</b> Really?", f"▸ {what}")
 
 
-def _listed(card: Card, *, mask: Mask, summary: Summary) -> tuple[str, ...]:
-    lines = [f"☑️ <b>Allow these {len(card.draft.listed)} together?</b> Each has a card of its own above or below."]
+def _listed(card: Card, setting: Setting) -> tuple[str, ...]:
+    lines = [f"☑️ <b>Allow these {len(card.draft.listed)} together?</b> Each has a card of its own here."]
     for number, request in enumerate(card.listed, start=1):
-        tool = Clipper(60).take(request.call.tool, 60, one_line=True)
-        about = Clipper(_ITEM_UNITS).take(mask(summary(request)), _ITEM_UNITS, one_line=True)
-        lines.append(f"{number}. <b>{tool}</b> <code>{about or '–'}</code>")
+        about = _line(summary_of(request, setting), setting)
+        lines.append(f"{number}. <b>{_line(request.call.tool, setting, 60)}</b> <code>{about or '–'}</code>")
     return tuple(lines)
