@@ -135,7 +135,7 @@ def test_codex_is_told_to_be_told(home: Home) -> None:
     assert "once you have told it to trust the hook" in said
     code, said = home.hooks("status", "--agent", "codex")
     assert code == 1
-    assert "In Codex, type /hooks" in said
+    assert "(or type /hooks), and trust it" in said
     assert "Claude Code" not in home.hooks("status")[1]  # which is not used here
 
 

@@ -24,6 +24,7 @@ MANAGED_DIRS = (Path("/etc/claude-code"), Path("/Library/Application Support/Cla
 DEFAULT_TIMEOUT_S = 600
 """What both agents wait for a hook whose entry names no time."""
 PLUGIN = "tapgate@"
+TRUST_IT = "Start codex, look at the hook when it asks for a review (or type /hooks), and trust it."
 
 
 class Level(StrEnum):
@@ -299,14 +300,14 @@ def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home
             case codex_trust.Trust.CHANGED:
                 yield Finding(
                     Level.FAULT,
-                    "The hook is another than the one you have trusted, so Codex skips it without a word.",
-                    "In Codex, type /hooks, look at the command, and trust it.",
+                    "The hook is another than the one you have trusted, so Codex does not run it.",
+                    TRUST_IT,
                 )
             case codex_trust.Trust.UNKNOWN:
                 yield Finding(
                     Level.FAULT,
-                    "Codex has not been told to trust the hook, so it skips it without a word.",
-                    "In Codex, type /hooks, look at the command, and trust it.",
+                    "Codex has not been told to trust the hook, so it does not run it.",
+                    TRUST_IT,
                 )
 
 

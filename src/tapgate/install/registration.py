@@ -227,8 +227,9 @@ def _is_fresh(data: bytes) -> bool:
     return all(isinstance(event, list) and event for event in value["hooks"].values()) and all(
         isinstance(group, dict)
         and set(group) <= {"matcher", "hooks"}
-        and len(group.get("hooks", ())) == 1
-        and is_ours(group["hooks"][0])
+        and isinstance(inside := group.get("hooks"), list)
+        and len(inside) == 1
+        and is_ours(inside[0])
         for group in groups
     )
 
