@@ -35,6 +35,7 @@ from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
+MOST_OWED = 1000
 
 
 class Records(Protocol):
@@ -84,6 +85,7 @@ class Engine:
         self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
+        self._owed: list[Entry] = []
         self._lock = anyio.Lock()
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
@@ -182,10 +184,12 @@ class Engine:
             return {}
         try:
             await self._records.record([record.entry for record in records], at=now.wall, offset=offset)
+            await self._make_up(now)
             return {}
         except JournalError as error:
             if len(records) <= 1:
                 self._report(str(error))
+                self._owe(records)
                 return {id(record): str(error) for record in records}
         failed = {}
         for number, record in enumerate(records, start=1):
@@ -194,8 +198,23 @@ class Engine:
                 await self._records.record([record.entry], at=now.wall, offset=offset if last else None)
             except JournalError as error:
                 self._report(str(error))
+                self._owe([record])
                 failed[id(record)] = str(error)
         return failed
+
+    def _owe(self, records: Sequence[Record]) -> None:
+        """What is no gate has happened all the same: how a request ended must not be forgotten with a full disk."""
+        self._owed += [record.entry for record in records if not record.gate]
+        del self._owed[:-MOST_OWED]
+
+    async def _make_up(self, now: Instant) -> None:
+        """The journal takes something again: write what it could not take before, as far as it still makes sense."""
+        owed, self._owed = self._owed, []
+        for entry in owed:
+            try:
+                await self._records.record([entry], at=now.wall)
+            except JournalError as error:
+                self._report(f"what could not be recorded before cannot be recorded now: {error}")
 
     def _reply(self, effect: Reply) -> None:
         line = self._lines.get(effect.request.id)
