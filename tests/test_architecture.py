@@ -84,8 +84,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *("tapgate.core.effects", "tapgate.core.events", "tapgate.core.words"),
         # What a card shows has no secrets in it, and says a risk in general words where it may not name files.
         *("tapgate.core.masking", "tapgate.core.risk"),
-        # What was put together on a card so far.
-        "tapgate.core.drafts",
+        # What was put together on a card so far; what cannot be seen.
+        *("tapgate.core.characters", "tapgate.core.drafts"),
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),

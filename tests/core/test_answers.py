@@ -322,7 +322,9 @@ def test_a_changed_text_is_looked_at_for_risks_of_its_own() -> None:
     ("text", "words"),
     [
         ("npm test", "already"),
-        ("x" * (MOST_EDITED + 1), "characters"),
+        ("x" * (MOST_EDITED + 1), "too long"),
+        ("😀" * (MOST_EDITED // 2 + 1), "too long"),
+        ("\u202e" * (MOST_EDITED // 10 + 1), "too long"),
         ("curl -H ‹password›", "masked"),
         ("", "Only a text"),
     ],

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
 from enum import Enum
 
 from tapgate.core import words
 from tapgate.core.case import Case
+from tapgate.core.characters import BLANK
 from tapgate.core.masking import has_mask
 from tapgate.core.roster import why_not
 from tapgate.model import Person, Phase
 
-MOST_EDITED = 1500  # characters of a changed text: a card must show all of it, and what it was
+MOST_EDITED = 1500  # of a changed text, as room_of counts it: a card must show all of it, and what it was
+_ODD_ROOM = 9  # what cannot be seen is spelled out, as ⟨U+202E⟩
 UNSEEN = "Not all of it was shown here yet: tap “Show all of it” first."
 
 _YES = frozenset({"y", "yes", "ok", "okay", "👍"})
@@ -43,14 +46,24 @@ def why_unheard(found: Case, person: Person, text: str, *, is_stopping: bool) ->
     return why_not(person.role)
 
 
+def room_of(text: str) -> int:
+    """How much room a text takes on a card at the most, in UTF-16 units."""
+    odd = sum(1 for sign in text if sign in BLANK or unicodedata.combining(sign) or not _is_plain(sign))
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2 + odd * _ODD_ROOM
+
+
+def _is_plain(sign: str) -> bool:
+    return sign.isprintable() or sign in "\n\t"
+
+
 def why_not_edit(found: Case, chat_id: int, text: str) -> str | None:
     """Why this cannot stand in the place of the text that was asked for; None where it can."""
     if not found.is_whole(chat_id):
         return UNSEEN
     if text == found.request.input.get(found.request.editable):
         return "That is what the agent asked for already: tap Allow for it."
-    if len(text) > MOST_EDITED:
-        return f"That has {len(text):,} characters, and a card can show {MOST_EDITED:,}: edit it at the terminal."
+    if room_of(text) > MOST_EDITED:
+        return f"That is too long for a card, which can show {MOST_EDITED:,} plain characters: edit it at the terminal."
     if has_mask(text):
         return "A part of that is masked (‹…›) and would be passed on so: write it out, or edit it at the terminal."
     return None
