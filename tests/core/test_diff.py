@@ -123,6 +123,9 @@ def test_each_line_of_an_edit_stands_in_its_block(text: str, old: str, new: str,
         assert found.blocks == ()
         return
     shown = found.blocks[0].split("\n")[1:]
+    if every and text.count(old) > 1:
+        assert shown == [f"-{line}" for line in old.split("\n")] + [f"+{line}" for line in new.split("\n") if new]
+        return
     before = "\n".join(line[1:] for line in shown if line[:1] in (" ", "-"))
     after = "\n".join(line[1:] for line in shown if line[:1] in (" ", "+"))
     assert old.strip("\n") in before
@@ -133,7 +136,7 @@ def test_each_line_of_an_edit_stands_in_its_block(text: str, old: str, new: str,
 def test_edits_are_shown_one_after_another() -> None:
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "b", "new_string": "c", "replace_all": True}]
     found = change_of("MultiEdit", {"file_path": "/a", "edits": edits}, "a\nb\n", seen=SEEN)
-    assert found.blocks == ("@@ line 1 @@\n-a\n+b\n b", "@@ line 1 @@\n-b\n+c\n b")
+    assert found.blocks == ("@@ line 1 @@\n-a\n+b\n b", "@@ 2 places @@\n-b\n+c")
 
 
 @pytest.mark.parametrize(
