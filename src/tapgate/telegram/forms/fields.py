@@ -13,6 +13,7 @@ from tapgate.telegram.forms.content import Content
 CARD_CHARS = 16_384  # more than any card shows, so that a cut secret never stands on one
 _MOST_FIELDS = 200
 _LEAST_CHARS = 64
+_ONE_LINE_CHARS = 60  # facts that stand together on one line of a phone
 _PIECE = 65_536
 
 
@@ -133,8 +134,10 @@ class Fields:
 
     def content(self, body: str, *asides: str, **more: Any) -> Content:
         """What the form made of it, with all that the form did not know."""
-        beside = (*(aside for aside in asides if aside), *self.rest())
-        return Content(body, asides=beside, cut=self.cut, cut_more=self.cut_more, **more)
+        facts = tuple(aside for aside in asides if aside)
+        if sum(map(len, facts)) < _ONE_LINE_CHARS and not any("·" in fact for fact in facts):
+            facts = (" · ".join(facts),) if facts else ()
+        return Content(body, asides=(*facts, *self.rest()), cut=self.cut, cut_more=self.cut_more, **more)
 
     def plain(self, value: object, key: str = "", budget: int | None = None) -> str:
         """A value in words, without secrets. Under a secret's name all of it is one."""
