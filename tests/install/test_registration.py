@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tapgate.config import Config
@@ -139,7 +139,7 @@ def test_without_its_backup_an_uninstall_still_takes_out_ours_and_nothing_else(s
     assert {**left, "hooks": 0} == {**value_of(SHAPES[shape]), "hooks": 0}
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts())
 def test_any_object_in_any_spacing_survives(given: tuple[str, Any]) -> None:
     """Purely, without the backups: what stood there stands there, in the same bytes unless it held nothing at all."""
@@ -172,7 +172,7 @@ HOOKS = st.dictionaries(
 SETTINGS = st.fixed_dictionaries({}, optional={"model": st.text(), "hooks": HOOKS, "z": st.just([{}, []])})
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts(SETTINGS), st.sampled_from(["", GATE, None]), st.booleans())
 def test_any_settings_in_any_spacing_go_round(given: tuple[str, Any], gate: str | None, forget: bool) -> None:
     """Also where an older tapgate is registered already, and where the backups have been thrown away."""
