@@ -105,7 +105,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    "tapgate.install": ("tapgate.config", "tapgate.hook"),
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths"),
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),

@@ -43,3 +43,7 @@ class JournalError(TapgateError):
 
 class FrontError(TapgateError):
     """Telegram refused for good. `str(error)` is the reason in words."""
+
+
+class ServiceError(TapgateError):
+    """The system's service manager cannot be used, or refused."""

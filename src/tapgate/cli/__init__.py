@@ -13,6 +13,7 @@ from tapgate.cli.daemon import daemon
 from tapgate.cli.demo import demo
 from tapgate.cli.hooks import hooks
 from tapgate.cli.log import log
+from tapgate.cli.service import service
 from tapgate.cli.simulator import simulator
 from tapgate.cli.status import status
 from tapgate.errors import TapgateError, redact
@@ -30,6 +31,7 @@ app.command()(simulator)
 app.command()(log)
 app.command()(status)
 app.add_typer(hooks, name="hooks")
+app.add_typer(service, name="service")
 
 
 def _version(value: bool) -> None:
