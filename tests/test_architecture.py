@@ -105,7 +105,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths"),
+    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own. A person has a role.
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths", "tapgate.model"),
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),
@@ -201,6 +202,7 @@ PURE = {
         *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
         "pydantic",  # here is where it is checked
     },
+    "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
     "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
     "tapgate.telegram.content": {"collections.abc", "dataclasses", "json", "pathlib", "typing"},
@@ -254,6 +256,8 @@ LIBRARIES = {
         *(module for module in SOURCES if within(module, ["tapgate.simulator"])),
     },
     "platformdirs": {"tapgate.paths"},
+    "segno": {"tapgate.cli.qr"},
+    "tomlkit": {"tapgate.install.config_file"},
     "starlette": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "uvicorn": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "typer": {module for module in SOURCES if within(module, ["tapgate.cli"])},
