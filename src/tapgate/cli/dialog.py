@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from getpass import getpass
 
@@ -17,6 +17,8 @@ from tapgate.telegram.text import clip, visible
 
 _ASCII = str.maketrans({"✓": "ok", "✗": "x", "…": "...", "→": "->", "·": "-", "▶": ">", "—": "-"})
 NAME_UNITS = 64
+LONG_LINES = 40
+SHORT_LINES = 14
 
 
 class UnaskableError(TapgateError):
@@ -52,9 +54,26 @@ class Dialog:
     def fail(self, markup: str) -> None:
         self.say(f"[red]✗[/red] {markup}")
 
-    def show_diff(self, diff: str) -> None:
-        """Line by line as it is, in the colours that everybody knows."""
-        for line in diff.splitlines():
+    def confirm_change(self, question: str, diff: str) -> bool:
+        """Show what would change, and ask. Of a long change first the beginning, the whole of it on request."""
+        lines = diff.splitlines()
+        is_long = not self._yes and self.interactive and len(lines) > LONG_LINES
+        self._show_lines(lines[:SHORT_LINES] if is_long else lines)
+        if not is_long:
+            return self.confirm(question)
+        self.say(f"  [dim]… and {len(lines) - SHORT_LINES} more lines[/dim]")
+        while True:
+            answer = self._ask(question, "Y/n, d shows all of it").strip().lower()
+            if answer in ("", "y", "yes", "n", "no"):
+                return not answer.startswith("n")
+            if answer != "d":
+                self.say("Please answer y, n or d.")
+                continue
+            self._show_lines(lines)
+
+    def _show_lines(self, lines: Sequence[str]) -> None:
+        """As they are, in the colours that everybody knows."""
+        for line in lines:
             style = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "dim")
             style = "bold" if line.startswith(("+++", "---")) else style
             shown = visible(line)
@@ -104,6 +123,13 @@ class Dialog:
         with self.console.status(text, spinner=spinner) as status:
             yield status
 
+    def require_terminal(self) -> None:
+        """Before anything is begun: with `--yes` there is nothing to ask."""
+        if not self._yes and not self.interactive:
+            raise UnaskableError(
+                "this is not a terminal, and there are questions to ask; run it in one, or with --yes (see --help)"
+            )
+
     def _ask(self, question: str, hint: str) -> str:
         self._demand(question)
         text = f"{question} [dim]\\[{hint}][/dim] " if hint else f"{question} "
@@ -117,8 +143,8 @@ class Dialog:
     def _demand(self, question: str) -> None:
         if not self.interactive:
             raise UnaskableError(
-                f'this is not a terminal, so nobody can answer "{question}"; run it in one, or without questions: '
-                "--yes and the other options of --help"
+                f'nobody is here to answer "{question}"; run this in a terminal, or give the answer as an option '
+                "(see --help)"
             )
 
 

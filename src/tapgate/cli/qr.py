@@ -1,4 +1,4 @@
-"""A QR code in a terminal: half blocks where there is UTF-8, reversed blanks elsewhere, nothing where it has no room."""
+"""A QR code in a terminal: half blocks with UTF-8, reversed blanks without, nothing where there is no room for it."""
 
 from __future__ import annotations
 

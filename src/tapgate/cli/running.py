@@ -7,6 +7,7 @@ counts from the next one.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import selectors
 import signal
@@ -46,19 +47,15 @@ class Daemons:
         self._service = service
 
     def is_service_running(self) -> bool:
-        return self._service is not None and self._service.state(self._config_path).running
+        return self._service is not None and self._service.state().running
 
     def pid(self) -> int | None:
         """The process that holds the daemon's lock; 0 where it does not say its number, None where there is none."""
-        try:
-            with self._locks():
-                return None
-        except LockedError:
-            return self._noted_pid()
+        return self._noted_pid() if any(map(_is_locked, self._lock_paths())) else None
 
     def is_stale(self) -> bool:
-        """Whether it read the config before the config's last change. Asks it, so a daemon has to run."""
-        with suppress(OSError):
+        """Whether the running daemon read the config before the config's last change."""
+        with suppress(OSError, TapgateError):
             return self._config_path.stat().st_mtime > float(ask_status(self._config.socket_path)["started_at"])
         return False
 
@@ -72,12 +69,16 @@ class Daemons:
             if was_service and self._service is not None:
                 stack.callback(self._service.start)
             try:
-                locks = stack.enter_context(ExitStack())
-                locks.enter_context(self._locks())
+                stack.enter_context(self._locks())
             except LockedError:
                 self._halt_process(self._noted_pid())
                 stack.enter_context(self._locks())
             yield
+
+    def refresh(self) -> None:
+        """A service has read the config anew afterwards; a daemon in a terminal has ended."""
+        with self.replaced():
+            pass
 
     def renew(self) -> None:
         """Have the daemon read the config again, where there is one; say what to do where that is not ours to do."""
@@ -87,7 +88,9 @@ class Daemons:
                 self._service.start()
                 self._dialog.done("The service was restarted.")
             else:
-                self._dialog.warn("Until it is restarted the old list counts: [bold]tapgate service stop[/bold], start.")
+                self._dialog.warn(
+                    "Until it is restarted the old list counts: [bold]tapgate service stop[/bold], start."
+                )
         elif (pid := self.pid()) is not None:
             self._dialog.warn(
                 f"A daemon runs in some terminal{f' (pid {pid})' if pid else ''}, and for it the old list counts: "
@@ -97,10 +100,10 @@ class Daemons:
     def _halt_service(self) -> None:
         assert self._service is not None
         self._dialog.say(
-            f"Telegram lets one program listen to a bot, so the service stops while you pair{self._open_words()}."
+            f"Telegram lets one program listen to a bot, so the service stops for this{self._open_words()}."
         )
         if not self._dialog.confirm("Stop it for as long as this takes?"):
-            raise TapgateError("nothing was changed, and the service goes on; run `tapgate pair` when it suits")
+            raise TapgateError("nothing was changed, and the service goes on; run this again when it suits")
         self._service.stop()
 
     def _halt_process(self, pid: int) -> None:
@@ -132,9 +135,7 @@ class Daemons:
     def _locks(self) -> Iterator[None]:
         """Both of the daemon's locks, as it takes them itself."""
         with ExitStack() as stack:
-            socket_lock = self._config.socket_path.with_suffix(".lock")
-            state_lock = self._config.state_dir / "daemon.lock"
-            for path in dict.fromkeys((socket_lock, state_lock)):
+            for path in self._lock_paths():
                 make_private_dir(path.parent)
                 try:
                     stack.callback(Lock(path).release)
@@ -142,11 +143,30 @@ class Daemons:
                     raise TapgateError(f"cannot write to {path} ({error.strerror})") from None
             yield
 
+    def _lock_paths(self) -> tuple[Path, ...]:
+        paths = (self._config.socket_path.with_suffix(".lock"), self._config.state_dir / "daemon.lock")
+        return tuple(dict.fromkeys(paths))
+
     def _noted_pid(self) -> int:
-        for path in (self._config.socket_path.with_suffix(".lock"), self._config.state_dir / "daemon.lock"):
+        for path in self._lock_paths():
             with suppress(OSError, ValueError):
                 return int(path.read_text().strip())
         return 0
+
+
+def _is_locked(path: Path) -> bool:
+    """Asked with a lock of our own that is gone at once, and that goes beside another of its kind."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 @contextmanager
