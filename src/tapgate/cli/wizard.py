@@ -269,6 +269,8 @@ class Wizard:
             ):
                 dialog.say("Skipped. Later: [bold]tapgate service install[/bold]")
                 return True
+            if not is_running and self._daemons.pid() is not None:
+                self._daemons.refresh()  # one that was started by hand stands in the way
             with dialog.waiting("Starting the service …"):
                 service.install(named)
             dialog.done("It runs. [bold]tapgate service logs[/bold] shows what it does.")
