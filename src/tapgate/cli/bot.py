@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,8 @@ from tapgate.config import TOKEN_SHAPE, Telegram
 from tapgate.errors import TapgateError
 from tapgate.install.pairing import End, Pairing, confirmable, unheard
 from tapgate.model import Instant
-from tapgate.telegram.api import Api, BusyError, ConflictError, OutageError, calling
+from tapgate.telegram.api import READ_S, Api, BusyError, ConflictError, OutageError, calling
+from tapgate.telegram.poll import REBUILD_S, SLACK_S, Fetch
 
 POLL_S = 10
 AGAIN_S = 1.0  # between polls that do not wait, because something for the daemon lies in front
@@ -71,7 +72,7 @@ class Doorkeeper:
 
     def __init__(
         self,
-        api: Api,
+        api: Fetch,
         people: Collection[int],
         *,
         now: Callable[[], Instant] = lambda: Instant(time.monotonic(), time.time()),
@@ -95,6 +96,7 @@ class Doorkeeper:
         self, pairing: Pairing, *, changed: Callable[[Pairing], None], trouble: Callable[[str], None]
     ) -> Pairing:
         """Until the pairing is over. Outages are told and waited out; a refused token or a second poller is raised."""
+        failures = 0
         while pairing.end(self._now()) is None:
             timeout_s = 0 if self._held else min(POLL_S, int(pairing.left_s(self._now())) + 1)
             try:
@@ -106,8 +108,12 @@ class Doorkeeper:
                 if error.slow:
                     raise
                 trouble(str(error))
+                failures += 1
+                if failures > 1:
+                    await self._rebuild()
                 await self._sleep(AGAIN_S)
                 continue
+            failures = 0
             trouble("")
             for update in updates:
                 after = pairing.hear(update, self._now())
@@ -121,7 +127,11 @@ class Doorkeeper:
         return pairing
 
     async def _fetch(self, *, timeout_s: int) -> list[Any]:
-        updates = await calling(self._api.fetch(offset=self._offset, timeout_s=timeout_s))
+        try:
+            with anyio.fail_after(timeout_s + READ_S + SLACK_S):
+                updates = await calling(self._api.fetch(offset=self._offset, timeout_s=timeout_s))
+        except TimeoutError:
+            raise OutageError("Telegram did not answer in time") from None
         fresh = unheard(updates, self._seen)
         if updates:
             self._offset = confirmable(updates, self._people) or self._offset
@@ -137,6 +147,11 @@ class Doorkeeper:
         if fresh:
             self._seen = max(update["update_id"] for update in fresh)
         return fresh
+
+    async def _rebuild(self) -> None:
+        """A pool behind a broken proxy can wedge for good, and refuse to be closed as well."""
+        with anyio.move_on_after(REBUILD_S), suppress(OSError, RuntimeError):
+            await self._api.rebuild_polls()
 
     async def _forget(self, pairing: Pairing) -> None:
         """The Start that paired is no word for the daemon. Where this fails, the daemon greets them: no harm done."""
