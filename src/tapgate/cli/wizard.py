@@ -261,7 +261,7 @@ class Wizard:
                 self._daemons.renew()
         else:
             if changes:
-                dialog.say(f"The daemon starts by itself then, with {service.manager}. This writes:")
+                dialog.say(f"With {service.manager} the daemon starts by itself, and again when it fails. This writes:")
                 for change in changes:
                     dialog.say(f"  {escape(str(change.path))}", whole_lines=True)
             if not dialog.confirm(
