@@ -203,7 +203,7 @@ PURE = {
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
-        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
+        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64", "re"),
         "pydantic",  # here is where it is checked
     },
     "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
