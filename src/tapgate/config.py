@@ -168,8 +168,8 @@ def read_token(config: Config) -> str:
         source = "telegram.token in the config"
     if not token:
         raise ConfigError(
-            "there is no bot token; get one from @BotFather and put it into [telegram] token or token_file, "
-            f"or into {TOKEN_VARIABLE}"
+            "there is no bot token; run `tapgate setup`, or get one from @BotFather and put it into [telegram] token "
+            f"or token_file, or into {TOKEN_VARIABLE}"
         )
     if not TOKEN_SHAPE.fullmatch(token):
         raise ConfigError(f"{source}: this does not look like a bot token (123456789:ABC…)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -13,11 +14,13 @@ import pytest
 import typer
 
 from tapgate.cli import app
+from tests.e2e.test_browser import REQUIRED
 from tests.e2e.world import PATIENCE_S
 from tests.setup.terminal import Newcomer, new_newcomer
 
 ROOT = Path(__file__).parents[2]
 INSTALL_S = 300
+OFFLINE = re.compile("NewConnectionError|name resolution|No matching distribution")
 NEEDED = {"setup", "pair", "people", "test", "daemon", "hooks", "status"}
 
 pytestmark = pytest.mark.timeout(INSTALL_S + 60)
@@ -34,6 +37,8 @@ def bin_dir() -> Iterator[Path]:
         subprocess.run([sys.executable, "-m", "venv", str(place / "venv")], check=True, capture_output=True)
         pip = [str(place / "venv" / "bin" / "python"), "-m", "pip", "install", "--quiet", "."]
         done = subprocess.run(pip, cwd=source, capture_output=True, text=True, timeout=INSTALL_S)
+        if OFFLINE.search(done.stderr) and not REQUIRED:
+            pytest.skip("PyPI cannot be reached; set TAPGATE_REQUIRE_BROWSER=1 to fail instead")
         assert done.returncode == 0, done.stderr
         shutil.rmtree(source)  # what works now works without the checkout
         yield place / "venv" / "bin"

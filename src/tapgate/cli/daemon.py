@@ -67,7 +67,7 @@ def daemon(
         token = read_token(loaded)
         if not loaded.people:
             raise ConfigError(
-                "nobody is listed under [[people]] in the config, so nobody could answer; add your user_id"
+                "nobody is listed under [[people]] in the config, so nobody could answer; run `tapgate pair`"
             )
         for sentence in find_exposed(config, loaded):
             log.warning(sentence)

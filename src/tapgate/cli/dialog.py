@@ -96,7 +96,7 @@ class Dialog:
         if self._yes:
             return default
         offered = ", ".join(
-            f"[bold]{key.upper() if key == default else key}[/bold] {words}" for key, words in choices.items()
+            f"[bold]{key.upper() if key == default else key}[/bold] {words}".rstrip() for key, words in choices.items()
         )
         while True:
             answer = self._ask(f"{question} {offered}", "").strip().lower() or default
