@@ -59,7 +59,7 @@ def test_from_nothing_to_a_tapped_card_with_the_phone_page(newcomer: Newcomer) -
         terminal.answers()
         terminal.sees("Ada", "is paired as owner", "3/5", "Only this", "PermissionRequest", "Write this?")
         terminal.answers()
-        terminal.sees("asks tapgate from its next start on", "4/5", "Install and start it?")
+        terminal.sees("reads it at its next start", "4/5", "Install and start it?")
         terminal.answers()
         terminal.sees("It runs.", "5/5", "Send one now?")
         terminal.answers()
@@ -351,7 +351,7 @@ def test_a_daemon_that_read_the_old_config_is_not_what_the_test_card_goes_throug
 def test_codex_gets_its_hooks_too(newcomer: Newcomer) -> None:
     newcomer.is_set_up()
     terminal = newcomer.sets_up("--yes", "--agent", "codex")
-    terminal.sees("Codex", "asks tapgate from its next start on", "trust the new hook", "5/5")
+    terminal.sees("Codex", "reads it at its next start", "trust it", "5/5")
     taps_test_card(newcomer)
     terminal.sees("Allowed by Ada")
     terminal.ends(0)

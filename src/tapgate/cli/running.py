@@ -148,7 +148,8 @@ class Daemons:
         return tuple(dict.fromkeys(paths))
 
     def _noted_pid(self) -> int:
-        for path in self._lock_paths():
+        """Only from a lock that is held: what a killed daemon left in its file may be somebody else's number by now."""
+        for path in filter(_is_locked, self._lock_paths()):
             with suppress(OSError, ValueError):
                 return int(path.read_text().strip())
         return 0

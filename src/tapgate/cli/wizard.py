@@ -217,9 +217,7 @@ class Wizard:
                     return True
                 backup = apply(change)
                 kept = f" What was there is kept in {escape(backup.name)}." if backup else ""
-                dialog.done(f"{TITLES[agent]} asks tapgate from its next start on.{kept}")
-                if agent == "codex":
-                    dialog.say("Codex will ask you once whether you trust the new hook.")
+                dialog.done(f"Registered. {TITLES[agent]} reads it at its next start.{kept}")
             self._done.append(f"the hooks of {TITLES[agent]}")
             for finding in inspect(self._file.config, agent=agent, environ=os.environ, home=home, cwd=cwd):
                 if finding.level is not Level.OK:
@@ -315,7 +313,7 @@ class Wizard:
             dialog.say("\n[bold green]All set.[/bold green] Start your agent and walk away.")
         else:
             dialog.say(
-                "\n[bold green]Set up.[/bold green] What is left is the daemon. Keep it running, in this terminal say:"
+                "\n[bold green]Set up.[/bold green] One thing is left, the daemon. Keep it running, for example here:"
             )
             named = f" --config {escape(str(self._file.path))}" if self._is_config_named() else ""
             dialog.say(f"  [bold]tapgate daemon{named}[/bold]", whole_lines=True)
