@@ -190,6 +190,15 @@ def test_run_again_it_changes_nothing(newcomer: Newcomer) -> None:
     assert again.raw.count("Saved in") == 0
 
 
+def test_a_service_that_ends_with_the_login_says_so(newcomer: Newcomer) -> None:
+    newcomer.has_manager()
+    newcomer.command("loginctl", "echo no\n")
+    newcomer.is_set_up()
+    terminal = newcomer.sets_up("--yes", "--no-hooks", "--no-test")
+    terminal.sees("It runs.", "loginctl enable-linger", "All set.")
+    terminal.ends(0)
+
+
 # Without questions
 
 

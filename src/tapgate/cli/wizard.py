@@ -272,6 +272,10 @@ class Wizard:
             with dialog.waiting("Starting the service …"):
                 service.install(named)
             dialog.done("It runs. [bold]tapgate service logs[/bold] shows what it does.")
+            if service.state().lingers is False:
+                dialog.say(
+                    "It ends when you log out. For agents in tmux or over ssh: [bold]loginctl enable-linger[/bold]"
+                )
         self._done.append("the service")
         return True
 
