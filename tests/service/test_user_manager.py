@@ -136,3 +136,19 @@ def test_a_wrong_config_is_said_and_not_tried_again(manager: UserManager, world:
     assert found["NRestarts"] == "0"
     status = manager.tapgate("service", "status")
     assert status.returncode == 1 and "failed (exit-code, exit code 78)" in status.stdout
+
+
+def test_the_token_comes_from_a_credential(manager: UserManager, world: World) -> None:
+    text = world.config_path.read_text()
+    token = text.split("token = '")[1].split("'")[0]
+    drop_in = manager.home / ".config" / "systemd" / "user" / "tapgate.service.d"
+    drop_in.mkdir(parents=True)
+    (drop_in / "token.conf").write_text("[Service]\nLoadCredential=telegram-token:%h/.config/tapgate/token\n")
+    (world.config_path.parent / "token").write_text(f"{token}\n")
+    for path in (drop_in, drop_in.parent, drop_in.parent.parent, world.config_path.parent / "token"):
+        os.chown(path, UID, UID)
+    install(manager)
+    world.config_path.write_text(text.replace(f"token = '{token}'\n", ""))
+    restarted = manager.run("systemctl", "--user", "restart", "tapgate.service")
+    assert restarted.returncode == 0, manager.show()["StatusText"]
+    world.until(lambda: world.get("state")["pollers"])

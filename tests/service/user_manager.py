@@ -36,7 +36,7 @@ mkdir /sys/fs/cgroup/$GROUP
 chown -R $UID_ /sys/fs/cgroup/$GROUP
 echo $$ > /sys/fs/cgroup/$GROUP/cgroup.procs
 mount -t tmpfs -o mode=755 tmpfs /run
-mkdir -p /run/systemd/system /run/systemd/unit-root /run/systemd/propagate /run/user/$UID_
+mkdir -p /run/systemd/system /run/systemd/unit-root /run/systemd/propagate /run/credentials /run/user/$UID_
 chown $UID_:$UID_ /run/user/$UID_
 chmod 700 /run/user/$UID_
 {SHOW}
