@@ -152,3 +152,27 @@ def test_the_token_comes_from_a_credential(manager: UserManager, world: World) -
     restarted = manager.run("systemctl", "--user", "restart", "tapgate.service")
     assert restarted.returncode == 0, manager.show()["StatusText"]
     world.until(lambda: world.get("state")["pollers"])
+
+
+def test_a_moved_socket_and_a_strange_config_path_are_taken_over_while_it_runs(
+    manager: UserManager, world: World
+) -> None:
+    """What stands in quotes in the unit is what systemd hands over; and nobody listens at the old place any more."""
+    pid = install(manager)["MainPID"]
+    strange = world.config_path.with_name("a config, 100% $HOME \"q\" 'a' \\ ü.toml")
+    moved = manager.home / "run 50%" / "d.sock"
+    moved.parent.mkdir()
+    moved.parent.chmod(0o700)
+    text = world.config_path.read_text()
+    strange.write_text(text.replace(str(world.socket_path), str(moved)))
+    for path in (strange, moved.parent):
+        os.chown(path, UID, UID)
+    done = manager.tapgate("service", "install", "--yes", "--config", str(strange))
+    assert done.returncode == 0, done.stderr
+    found = manager.until(ActiveState="active")
+    assert found["MainPID"] != pid
+    assert Path(f"/proc/{found['MainPID']}/cmdline").read_bytes().split(b"\0")[-2].decode() == str(strange)
+    status = manager.tapgate("status", "--config", str(strange))
+    assert status.returncode == 0, status.stderr
+    old = manager.tapgate("status")
+    assert old.returncode == 1 and "the daemon is not running" in old.stderr
