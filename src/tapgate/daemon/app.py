@@ -106,7 +106,12 @@ class Daemon:
             )
             self._engine.connect(self._front)
             listener = Listener(
-                sock, self._engine, report=self._report, status=self._status, caller_uids=config.caller_uids
+                sock,
+                self._engine,
+                report=self._report,
+                status=self._status,
+                caller_uids=config.caller_uids,
+                debug=self._debug,
             )
             await self._serve(listener, ready)
 
