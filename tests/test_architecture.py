@@ -95,7 +95,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon": (),
     "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
     "tapgate.daemon.lock": ("tapgate.errors",),
-    "tapgate.daemon.logs": ("tapgate.errors",),
+    "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
+    "tapgate.daemon.notify": ("tapgate.errors",),
+    "tapgate.daemon.refusal": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
@@ -115,8 +117,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own.
-    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors"),
+    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own. A person has a role.
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths", "tapgate.model"),
     # It runs at each of the agent's calls: checking the whole config would take ten times as long as asking.
     "tapgate.install.launcher": ("tapgate.paths",),
     # On top of all; nobody imports it.
@@ -212,9 +214,10 @@ PURE = {
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
-        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
+        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64", "re"),
         "pydantic",  # here is where it is checked
     },
+    "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
     "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
     "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
@@ -273,6 +276,8 @@ LIBRARIES = {
         *(module for module in SOURCES if within(module, ["tapgate.simulator"])),
     },
     "platformdirs": {"tapgate.paths"},
+    "segno": {"tapgate.cli.qr"},
+    "tomlkit": {"tapgate.install.config_file"},
     "starlette": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "uvicorn": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "typer": {module for module in SOURCES if within(module, ["tapgate.cli"])},

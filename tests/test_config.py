@@ -278,7 +278,7 @@ def test_a_wrong_value_is_refused_with_file_key_and_expectation(text: str, sente
         (
             "xyzzy = 5",
             "xyzzy: unknown key; known here: "
-            + "hold, journal, machine, people, privacy, socket_path, state_dir, telegram, timeout_s",
+            + "caller_uids, hold, journal, machine, people, privacy, socket_path, state_dir, telegram, timeout_s",
         ),
         ("[[people]]\nuser_id = 7\nq = 5", "people[1].q: unknown key; known here: chat_id, name, role, user_id"),
     ],
