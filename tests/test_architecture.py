@@ -93,6 +93,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.lock": ("tapgate.errors",),
     "tapgate.daemon.logs": ("tapgate.errors",),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
+    # Who spoke, and what was reported: kept for `tapgate status`.
+    "tapgate.daemon.roster": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),
+    "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.transcript": (),
     "tapgate.daemon.background": ("tapgate.model", "tapgate.daemon.transcript"),
     # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.

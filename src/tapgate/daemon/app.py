@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 
 import anyio
 from anyio.abc import TaskGroup
@@ -23,6 +25,8 @@ from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
+from tapgate.daemon.reports import Reports
+from tapgate.daemon.roster import Roster
 from tapgate.daemon.sockets import identity_of, inherited_socket, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
@@ -43,7 +47,8 @@ class Daemon:
     def __init__(self, config: Config, token: str, *, report: Callable[[str], None]) -> None:
         self._config = config
         self._token = token
-        self._report = report
+        self._report = self._reports = Reports(report, wall=time.time)
+        self._roster = Roster(wall=time.time)
         self._people = config.persons()
         self._poll_noted = 0.0
         self._started_at = time.time()
@@ -88,7 +93,7 @@ class Daemon:
                 report=self._report,
             )
             self._engine.connect(self._front)
-            listener = Listener(sock, self._engine, report=self._report, status=self._status)
+            listener = Listener(sock, self._engine, report=self._report, status=self._status, noted=self._roster.note)
             await self._serve(listener, ready)
 
     def _lock_socket(self, stack: AsyncExitStack) -> None:
@@ -161,16 +166,26 @@ class Daemon:
     def _status(self) -> bytes:
         """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""
         poller = self._front.poller
+        cards = self._engine.desk.open_cards()
+        waiting = Counter((card.request.caller.agent, card.request.call.session_id) for card in cards)
         return json.dumps(
             {
+                "running": True,
                 "version": __version__,
                 "pid": os.getpid(),
                 "started_at": self._started_at,
+                "uptime_s": round(time.time() - self._started_at, 1),
                 "people": len(self._people),
-                "open_requests": len(self._engine.desk.open_cards()),
+                "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
+                "open_requests": len(cards),
+                "sessions": [
+                    {**asdict(session), "open_requests": waiting[session.agent, session.id]}
+                    for session in self._roster.sessions()
+                ],
                 "last_poll_at": poller.last_success,
                 "telegram": poller.trouble or "ok",
                 "journal": self._journal.failure or "ok",
+                "reports": [asdict(report) for report in self._reports.last()],
             }
         ).encode()
 

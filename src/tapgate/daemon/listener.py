@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from tapgate.agents import dialect_of
-from tapgate.agents.dialect import Nothing
+from tapgate.agents.dialect import Heard, Nothing
 from tapgate.core.events import CallerConfirmed, CallerGone, Left
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
@@ -93,11 +93,13 @@ class Listener:
         stall_s: float = STALL_S,
         most_callers: int = MOST_CALLERS,
         status: Callable[[], bytes] = bytes,
+        noted: Callable[[Caller, Heard], None] = lambda caller, heard: None,
     ) -> None:
         self._sock = sock
         self._engine = engine
         self._report = report
         self._status = status
+        self._noted = noted
         self._stall_s = stall_s
         self._most_callers = most_callers
         self._callers = 0
@@ -183,6 +185,7 @@ class Listener:
             heard = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
         else:
             heard = dialect.parse(request_id, caller, body)
+        self._noted(caller, heard)
         if isinstance(heard, Request):
             await self._wait(connection, heard)
             return
