@@ -11,6 +11,7 @@ import typer
 from tapgate import __version__
 from tapgate.cli.daemon import daemon
 from tapgate.cli.demo import demo
+from tapgate.cli.doctor import doctor
 from tapgate.cli.hooks import hooks
 from tapgate.cli.log import log
 from tapgate.cli.simulator import simulator
@@ -29,6 +30,7 @@ app.command()(demo)
 app.command()(simulator)
 app.command()(log)
 app.command()(status)
+app.command()(doctor)
 app.add_typer(hooks, name="hooks")
 
 
