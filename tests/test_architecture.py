@@ -108,16 +108,17 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    "tapgate.install": ("tapgate.config", "tapgate.hook"),
+    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own.
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors"),
+    # On top of all; nobody imports it.
+    "tapgate.cli": ("tapgate",),
+    "tapgate.__main__": ("tapgate.cli",),
     # It looks at everything from outside, and through the scene where that is outside of this machine's files. Of the
     # daemon it needs only the lock: a stale socket must not be removed while a daemon starts.
     "tapgate.doctor": (
         *("tapgate.model", "tapgate.errors", "tapgate.paths", "tapgate.config", "tapgate.install"),
         *("tapgate.journal.checkup", "tapgate.daemon.lock"),
     ),
-    # On top of all; nobody imports it.
-    "tapgate.cli": ("tapgate",),
-    "tapgate.__main__": ("tapgate.cli",),
 }
 
 

@@ -1,4 +1,4 @@
-"""A scene in which all is well, for tests to spoil: real files in a home of its own, and a bot that says what it is told."""
+"""A scene in which all is well, for tests to spoil: real files in a home, and a bot that says what it is told."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from tapgate.config import Config
 
 TELL_DEADLINE_S = 5
 """Handlers that only tell run beside the agent; SessionEnd has 1.5 s, the others may as well be brief."""
+
+GATE_EVENT = "PreToolUse"
+"""Fires before every call of a tool, whether a permission is needed or not."""
 
 TOLD_EVENTS = (
     "PostToolUse",
@@ -42,21 +46,52 @@ def hook_command(config: Config, *, agent: str, deadline_s: float, python: str |
     return "exec " + " ".join(shlex.quote(word) for word in words)
 
 
-def render_settings(config: Config, *, agent: str) -> dict[str, Any]:
-    """The part of the agent's settings that makes it ask tapgate."""
+def guarded_command(config: Config, *, agent: str, deadline_s: float, python: str | None = None) -> str:
+    """The command as it is registered: without an opinion once the interpreter or the hook file is gone.
+
+    Python exits with 2 where its file is missing, and to Codex, and at Claude Code's gate, that is a deny. `[` is built
+    into every shell, so looking first costs nothing that could be measured.
+    """
+    command = hook_command(config, agent=agent, deadline_s=deadline_s, python=python)
+    _, interpreter, _, _, file, *_ = shlex.split(command)
+    return f"[ -x {shlex.quote(interpreter)} ] && [ -r {shlex.quote(file)} ] && {command}; exit 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """One entry in the agent's settings: for which event, and for which tools (none named: all)."""
+
+    event: str
+    handler: dict[str, Any]
+    matcher: str = ""
+
+    def group(self) -> dict[str, Any]:
+        return {"matcher": self.matcher, "hooks": [self.handler]} if self.matcher else {"hooks": [self.handler]}
+
+
+def registrations(config: Config, *, agent: str, gate: str = "") -> tuple[Registration, ...]:
+    """All that makes the agent ask tapgate. Tools that `gate` matches are asked about at every call."""
     ask = {
         "type": "command",
-        "command": hook_command(config, agent=agent, deadline_s=config.deadline_s),
+        "command": guarded_command(config, agent=agent, deadline_s=config.deadline_s),
         "timeout": config.timeout_s,
     }
-    hooks: dict[str, Any] = {"PermissionRequest": [{"hooks": [ask]}]}
-    if agent == "claude":
-        tell = {
-            "type": "command",
-            "command": hook_command(config, agent=agent, deadline_s=TELL_DEADLINE_S),
-            "async": True,
-            "timeout": TELL_DEADLINE_S * 2,
-        }
-        for event in TOLD_EVENTS:
-            hooks[event] = [{"hooks": [tell]}]
-    return {"hooks": hooks}
+    if agent != "claude":
+        return (Registration("PermissionRequest", ask),)
+    tell = {
+        "type": "command",
+        "command": guarded_command(config, agent=agent, deadline_s=TELL_DEADLINE_S),
+        "async": True,
+        "timeout": TELL_DEADLINE_S * 2,
+    }
+    gates = (Registration(GATE_EVENT, ask, gate),) if gate else ()
+    return (
+        Registration("PermissionRequest", ask),
+        *gates,
+        *(Registration(event, tell) for event in TOLD_EVENTS),
+    )
+
+
+def render_settings(config: Config, *, agent: str, gate: str = "") -> dict[str, Any]:
+    """The part of the agent's settings that makes it ask tapgate."""
+    return {"hooks": {entry.event: [entry.group()] for entry in registrations(config, agent=agent, gate=gate)}}
