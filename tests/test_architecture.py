@@ -109,7 +109,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
     # It names the hook file, and refuses settings that it cannot edit with a sentence of its own.
-    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors"),
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths"),
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),

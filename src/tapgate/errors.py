@@ -51,3 +51,7 @@ class FrontError(TapgateError):
 
 class SettingsError(TapgateError):
     """An agent's settings cannot be read, or must not be written as they are."""
+
+
+class ServiceError(TapgateError):
+    """The system's service manager cannot be used, or refused."""

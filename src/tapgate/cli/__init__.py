@@ -14,6 +14,7 @@ from tapgate.cli.demo import demo
 from tapgate.cli.doctor import doctor
 from tapgate.cli.hooks import hooks
 from tapgate.cli.log import log
+from tapgate.cli.service import service
 from tapgate.cli.simulator import simulator
 from tapgate.cli.status import status
 from tapgate.errors import TapgateError, redact
@@ -32,6 +33,7 @@ app.command()(log)
 app.command()(status)
 app.command()(doctor)
 app.add_typer(hooks, name="hooks")
+app.add_typer(service, name="service")
 
 
 def _version(value: bool) -> None:
