@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tapgate.config import Config
+from tapgate.config import Config, load_config
 from tapgate.doctor.check import Check, Status
 from tapgate.doctor.examination import examine
-from tapgate.doctor.scene import Answer, Bot, NoCommandError, Ran, Scene, UnreachableError
+from tapgate.doctor.scene import Answer, Bot, Scene, UnreachableError
 from tapgate.errors import NotRunningError
+from tapgate.install.service import Ran, service_of
+from tapgate.install.settings import Scope, apply, plan_install, settings_path
 
 NOW = 1_800_000_000.0
 VERSION = "0.1.0"
@@ -28,6 +30,15 @@ STATUS: Mapping[str, Any] = {
     "journal": "ok",
     "reports": [],
 }
+
+
+OK, WARNING, FAULT, SKIPPED = Status.OK, Status.WARNING, Status.FAULT, Status.SKIPPED
+GONE = UnreachableError("nobody listens at api.telegram.org", "check the network")
+
+
+def told(**changes: Any) -> dict[str, Any]:
+    """What a daemon says that is well but for these."""
+    return {**STATUS, **changes}
 
 
 def answer(result: Any = True, *, date: float | None = NOW) -> Answer:
@@ -73,6 +84,9 @@ class Ward:
         self.commands: dict[str, Ran] = {
             "claude": Ran(0, "2.1.325 (Claude Code)\n"),
             "codex": Ran(0, "codex-cli 0.166.0\n"),
+            "systemctl": Ran(0, "Version=257\nUnitPath=\n"),
+            "env": Ran(0, "ActiveState=active\nUnitFileState=enabled\nStatusText=1 person, Telegram heard at 10:33\n"),
+            "loginctl": Ran(0, "yes\n"),
         }
         self.free = 100 * GIB
         self.writable = True
@@ -87,6 +101,8 @@ class Ward:
         with socket.socket(socket.AF_UNIX) as sock:  # closed, its file stays: as a killed daemon leaves it
             sock.bind(str(self.socket_path))
         self.socket_path.chmod(0o600)
+        self.register("claude")
+        self.install_service()
 
     def configure(
         self,
@@ -101,15 +117,30 @@ class Ward:
         self.config_path.chmod(0o600)
         os.utime(self.config_path, (NOW - 86_400, NOW - 86_400))
 
+    def settings(self, agent: str) -> Path:
+        return settings_path(agent, Scope.USER, environ=self.environ, home=self.home, cwd=self.home)
+
+    def register(self, agent: str, *, gate: str = "") -> None:
+        """What `tapgate hooks install` does."""
+        self.settings(agent).parent.mkdir(exist_ok=True)
+        apply(plan_install(load_config(self.config_path), agent=agent, path=self.settings(agent), gate=gate))
+
+    def install_service(self) -> None:
+        """The files that `tapgate service install` writes; the manager is the scripted commands above."""
+        found = service_of(platform="linux", home=self.home, environ=self.environ, run=self.run)
+        assert found is not None
+        for change in found.plan(self.config_path):
+            assert change.after is not None
+            change.path.parent.mkdir(parents=True, exist_ok=True)
+            change.path.write_text(change.after)
+
+    def run(self, words: Sequence[str], /) -> Ran:
+        return self.commands.get(words[0], Ran(127, "", f"{words[0]}: command not found"))
+
     def stop_daemon(self) -> None:
         self.status = NotRunningError("the daemon is not running (Connection refused); start it with `tapgate daemon`")
 
     def scene(self) -> Scene:
-        def run(words: Sequence[str]) -> Ran:
-            if words[0] not in self.commands:
-                raise NoCommandError(f"`{words[0]}` is not in PATH")
-            return self.commands[words[0]]
-
         def ask_status(path: Path) -> Mapping[str, Any]:
             self.asked.append(path)
             if isinstance(self.status, Exception):
@@ -130,7 +161,7 @@ class Ward:
             uid=self.uid,
             platform=self.platform,
             wall=lambda: NOW,
-            run=run,
+            run=self.run,
             ask_status=ask_status,
             open_bot=open_bot,
             free_bytes=lambda path: self.free,

@@ -23,7 +23,8 @@ if TYPE_CHECKING:  # imported where they are used: other commands must not wait 
     from rich.console import Console
 
     from tapgate.doctor.check import Check
-    from tapgate.doctor.scene import Ran, Scene
+    from tapgate.doctor.scene import Scene
+    from tapgate.install.service import Ran
 
 COMMAND_S = 10.0
 LABEL_WIDTH = 18
@@ -147,9 +148,9 @@ def look_around(given: Path | None) -> Scene:
     )
 
 
-def run(words: Sequence[str]) -> Ran:
+def run(words: Sequence[str], /) -> Ran:
     """A command's exit code and output. It gets no terminal, and not for ever."""
-    from tapgate.doctor.scene import NoCommandError, Ran
+    from tapgate.install.service import Ran
 
     try:
         done = subprocess.run(
@@ -162,9 +163,9 @@ def run(words: Sequence[str]) -> Ran:
             errors="replace",
         )
     except FileNotFoundError:
-        raise NoCommandError(f"`{words[0]}` is not in PATH") from None
+        return Ran(127, "", f"{words[0]}: command not found")
     except subprocess.TimeoutExpired:
-        raise NoCommandError(f"`{' '.join(words)}` did not end within {COMMAND_S:g} s") from None
+        return Ran(124, "", f"{words[0]} did not come to an end within {COMMAND_S:g} s")
     except OSError as error:
-        raise NoCommandError(f"`{words[0]}` cannot be run: {error.strerror}") from None
-    return Ran(done.returncode, done.stdout)
+        return Ran(126, "", f"{words[0]}: {error.strerror}")
+    return Ran(done.returncode, done.stdout, done.stderr)

@@ -23,6 +23,7 @@ class Loaded:
     config: Config | None
     is_there: bool
     problem: str = ""
+    advice: str = "correct the file; config.example.toml shows every key"
 
 
 def load(scene: Scene) -> Loaded:
@@ -32,7 +33,8 @@ def load(scene: Scene) -> Loaded:
         return Loaded(Config(), is_there=False)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        return Loaded(None, is_there=True, problem=f"{scene.config_path}: cannot be read: {reason}")
+        advice = "make it a file that you can read; where the daemon has a user of its own, run this as that user"
+        return Loaded(None, is_there=True, problem=f"{scene.config_path}: cannot be read: {reason}", advice=advice)
     try:
         config = parse_config(text, source=str(scene.config_path), base=scene.config_path.absolute().parent)
     except ConfigError as error:
@@ -48,7 +50,7 @@ def check_config(scene: Scene, loaded: Loaded) -> Iterator[Check]:
             advice = "check --config and TAPGATE_CONFIG, or " + advice
         yield fault(name, label, f"there is no {scene.config_path}", advice=advice)
     elif loaded.config is None:
-        yield fault(name, label, loaded.problem, advice="correct the file; config.example.toml shows every key")
+        yield fault(name, label, loaded.problem, advice=loaded.advice)
     else:
         yield ok(name, label, str(scene.config_path))
     if loaded.is_there:

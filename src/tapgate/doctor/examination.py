@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from tapgate.doctor.agents import check_versions
+from tapgate.doctor.agents import check_agents
 from tapgate.doctor.check import Check, fault
 from tapgate.doctor.configuration import check_config, find_token, load
 from tapgate.doctor.daemon import Met, check_daemon, meet
 from tapgate.doctor.endpoint import check_socket
 from tapgate.doctor.people import check_people
 from tapgate.doctor.scene import Scene
+from tapgate.doctor.service import check_service
 from tapgate.doctor.storage import check_storage
 from tapgate.doctor.telegram import check_telegram, reach
 from tapgate.errors import redact
@@ -47,7 +48,8 @@ def examine(scene: Scene) -> Iterator[Check]:
     yield from _guarded("daemon", lambda: check_daemon(scene, config, met))
     yield from _guarded("daemon", lambda: check_socket(scene, config, met))
     yield from _guarded("journal", lambda: check_storage(scene, config, status))
-    yield from _guarded("agents", lambda: check_versions(scene, has_gate=lambda agent: False))
+    yield from _guarded("agents", lambda: check_agents(scene, config))
+    yield from _guarded("service", lambda: check_service(scene, met))
 
 
 def _tried(group: str, find: Callable[[], Found]) -> tuple[Found | None, tuple[Check, ...]]:

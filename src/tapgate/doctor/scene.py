@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from tapgate.config import Config
 from tapgate.errors import TapgateError
+from tapgate.install.service import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +43,6 @@ class Bot(Protocol):
         """One Bot API call; `wait_s` is how long the server may hold it. Raises UnreachableError."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    code: int
-    output: str
-
-
-class NoCommandError(TapgateError):
-    """A command that is not there, or did not end in time. `str(error)` says which."""
-
-
-Run = Callable[[Sequence[str]], Ran]
-"""Runs a command to its end, briefly. Raises NoCommandError."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     version: str
@@ -67,7 +54,7 @@ class Scene:
     uid: int
     platform: str
     wall: Callable[[], float]
-    run: Run
+    run: Run  # briefly; a command that is not there gives 127, as in a shell
     ask_status: Callable[[Path], Mapping[str, Any]]
     open_bot: Callable[[Config, str], Bot]
     free_bytes: Callable[[Path], int]

@@ -17,6 +17,7 @@ class Limit:
     certain_from: Version | None  # from here on it is known to be different; in between nobody has looked
     sentence: str
     advice: str
+    unknown: str = ""  # what is said about a version in between
     gate_helps: bool = False  # not a limit where a PreToolUse gate is registered
 
 
@@ -41,6 +42,7 @@ AGENTS = (
                 certain_from=(2, 1, 325),
                 sentence="without a terminal (`claude -p`) it does not ask tapgate",
                 advice="upgrade it, or register a gate as well: tapgate hooks install --gate 'Bash|Write|Edit'",
+                unknown="whether it asks tapgate without a terminal (`claude -p`) nobody has tried with this version",
                 gate_helps=True,
             ),
         ),
