@@ -114,8 +114,8 @@ def lay_out(check: Check, *, width: int, arrow: str) -> list[str]:
     if check.advice:
         first, *more = _wrap(check.advice, room - len(arrow) - 1)
         lines += [f"{arrow} {first}", *(" " * (len(arrow) + 1) + line for line in more)]
-    head, *rest = [printable(redact(line)) for line in lines]
-    return [f"{check.label:<{LABEL_WIDTH}} {head}".rstrip(), *(indent + line for line in rest)]
+    label, head, *rest = [printable(redact(line)) for line in (check.label, *lines)]
+    return [f"{label:<{LABEL_WIDTH}} {head}".rstrip(), *(indent + line for line in rest)]
 
 
 def _wrap(text: str, room: int) -> list[str]:
