@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 import sys
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ from tapgate.config import Config
 
 TELL_DEADLINE_S = 5
 """Handlers that only tell run beside the agent; SessionEnd has 1.5 s, the others may as well be brief."""
+
+LAUNCHER = "tapgate-hook"
+"""The program that finds the socket by itself, for those who cannot name it: the plugin's hooks."""
 
 GATE_EVENT = "PreToolUse"
 """Fires before every call of a tool, whether a permission is needed or not."""
@@ -50,11 +54,50 @@ def guarded_command(config: Config, *, agent: str, deadline_s: float, python: st
     """The command as it is registered: without an opinion once the interpreter or the hook file is gone.
 
     Python exits with 2 where its file is missing, and to Codex, and at Claude Code's gate, that is a deny. `[` is built
-    into every shell, so looking first costs nothing that could be measured.
+    into the shells, so looking first costs nothing that could be measured.
+
+    Codex asks the user to trust a command again when a letter of it changes. So there the hook is named as a module,
+    which costs 4 ms more and stays the same when Python's version, and with it the file's directory, changes.
     """
     command = hook_command(config, agent=agent, deadline_s=deadline_s, python=python)
-    _, interpreter, _, _, file, *_ = shlex.split(command)
-    return f"[ -x {shlex.quote(interpreter)} ] && [ -r {shlex.quote(file)} ] && {command}; exit 0"
+    _, interpreter, _, _, file, *options = shlex.split(command)
+    looks = f"[ -x {shlex.quote(interpreter)} ]"
+    if agent == "codex":
+        return f"{looks} && exec {shlex.join([interpreter, '-I', '-m', hook.__name__, *options])}; exit 0"
+    return f"{looks} && [ -r {shlex.quote(file)} ] && {command}; exit 0"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What a registered command says, as far as it can be read. None is what it does not say."""
+
+    interpreter: str | None = None
+    file: str | None = None
+    socket: str | None = None
+    agent: str | None = None
+    deadline_s: float | None = None
+
+
+def parse_command(command: str) -> Caller:
+    """Read a command of any version of tapgate."""
+    try:
+        words = shlex.split(command.removesuffix("; exit 0"))
+    except ValueError:
+        return Caller()
+    if "exec" in words:
+        words = words[len(words) - words[::-1].index("exec") :]
+    given = dict(itertools.pairwise(words))
+    try:
+        deadline_s = float(given["--deadline-s"])
+    except (KeyError, ValueError):
+        deadline_s = None
+    return Caller(
+        interpreter=words[0] if words and "/" in words[0] else None,
+        file=next((word for word in words if word.endswith("tapgate/hook.py")), None),
+        socket=given.get("--socket"),
+        agent=given.get("--agent"),
+        deadline_s=deadline_s,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ OUR_KEYS = ("type", "command", "timeout", "async", "args")
 """What tapgate decides in its entries. Whatever else people put there stays."""
 
 # By the file's name, wherever it lies; an agent may refuse a key of ours that would mark an entry.
-_OURS = re.compile(r"""(?<![^/\s'"])tapgate/hook\.py(?![^\s'"])|(?<![^/\s'"])tapgate-hook(?![^\s'";&|])""")
+_OURS = re.compile(r"""(?<![^/\s'"])(?:tapgate/hook\.py|tapgate\.hook|tapgate-hook)(?![^\s'";&|])""")
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tapgate.install.change import Change, apply
 from tapgate.install.inspection import Finding, Level, inspect
 from tapgate.install.registration import check_gate, plan_install, plan_uninstall
-from tapgate.install.scopes import AGENTS, TITLES, Scope, settings_path
+from tapgate.install.scopes import AGENTS, TITLES, Scope, agent_dir, settings_path
 
 __all__ = [
     "AGENTS",
@@ -14,6 +14,7 @@ __all__ = [
     "Finding",
     "Level",
     "Scope",
+    "agent_dir",
     "apply",
     "check_gate",
     "inspect",
