@@ -91,7 +91,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon": (),
     "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
     "tapgate.daemon.lock": ("tapgate.errors",),
-    "tapgate.daemon.logs": ("tapgate.errors",),
+    "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
+    "tapgate.daemon.notify": ("tapgate.errors",),
+    "tapgate.daemon.refusal": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
     # Who spoke, and what was reported: kept for `tapgate status`.
     "tapgate.daemon.roster": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),

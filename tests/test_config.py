@@ -260,7 +260,10 @@ def test_a_wrong_value_is_refused_with_file_key_and_expectation(text: str, sente
         ("[telegram]\nbaseurl = 'x'", "telegram.baseurl: unknown key; did you mean base_url?"),
         ("[[people]]\nuser_id = 7\nchatid = 5", "people[1].chatid: unknown key; did you mean chat_id?"),
         ("[journal]\nkeep = 5", "journal.keep: unknown key; did you mean keep_days?"),
-        ("xyzzy = 5", "xyzzy: unknown key; known here: journal, people, socket_path, state_dir, telegram, timeout_s"),
+        (
+            "xyzzy = 5",
+            "xyzzy: unknown key; known here: caller_uids, journal, people, socket_path, state_dir, telegram, timeout_s",
+        ),
         ("[[people]]\nuser_id = 7\nq = 5", "people[1].q: unknown key; known here: chat_id, name, role, user_id"),
     ],
 )

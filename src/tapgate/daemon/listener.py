@@ -6,7 +6,7 @@ import math
 import os
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 import anyio
@@ -94,12 +94,14 @@ class Listener:
         most_callers: int = MOST_CALLERS,
         status: Callable[[], bytes] = bytes,
         noted: Callable[[Caller, Heard], None] = lambda caller, heard: None,
+        caller_uids: Collection[int] = (),
     ) -> None:
         self._sock = sock
         self._engine = engine
         self._report = report
         self._status = status
         self._noted = noted
+        self._caller_uids = frozenset({os.getuid(), *caller_uids})
         self._stall_s = stall_s
         self._most_callers = most_callers
         self._callers = 0
@@ -150,7 +152,7 @@ class Listener:
     async def _talk(self, connection: Connection, stream: SocketStream) -> None:
         try:
             uid = peer_uid(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
-            if uid != os.getuid():
+            if uid not in self._caller_uids:
                 raise FrameError("this daemon belongs to another user")
             if self._callers > self._most_callers:
                 raise FrameError(f"more than {self._most_callers} callers are waiting")

@@ -90,6 +90,7 @@ class Front:
             wall=wall,
             sleep=sleep,
             report=report,
+            mono=mono,
         )
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
