@@ -233,3 +233,9 @@ def test_a_disk_that_fills_up(ward: Ward, free_mib: int, status: Status) -> None
     found = ward.check("journal.disk")
     assert found.status is status and f"{free_mib} MiB free" in found.detail
     assert ("free some space" in found.advice) == (status is not OK)
+
+
+def test_a_disk_of_which_nothing_can_be_told(ward: Ward) -> None:
+    ward.free = OSError(5, "Input/output error")
+    found = ward.check("journal.disk")
+    assert found.status is SKIPPED and "Input/output error" in found.detail

@@ -96,6 +96,20 @@ def test_a_token_that_only_the_daemon_has(ward: Ward) -> None:
     assert ward.check("telegram.token").status is FAULT
 
 
+def test_a_token_file_that_cannot_be_read(ward: Ward) -> None:
+    ward.configure(token='token_file = "/nowhere/token"')
+    assert ward.check("telegram.token").status is SKIPPED, "the running daemon, of its own user perhaps, has read it"
+    ward.stop_daemon()
+    found = ward.check("telegram.token")
+    assert found.status is FAULT and "/nowhere/token" in found.detail and "tapgate setup" in found.advice
+
+
+def test_a_token_from_the_environment(ward: Ward, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAPGATE_TELEGRAM_TOKEN", TOKEN)
+    ward.configure(token="")
+    assert "accepted from TAPGATE_TELEGRAM_TOKEN" in ward.check("telegram.token").detail
+
+
 def test_a_token_of_another_shape(ward: Ward) -> None:
     ward.configure(token='token = "hunter2"')
     found = ward.check("telegram.token")

@@ -77,9 +77,9 @@ def test_every_status_has_a_mark_of_its_own() -> None:
 
 
 def test_the_last_line_says_how_many_and_where_to_begin() -> None:
-    assert sum_up(CHECKS) == "1 fault, 1 warning: start with writable."
+    assert sum_up(CHECKS) == '1 fault, 1 warning: start with "writable".'
     assert sum_up(CHECKS[:2]) == "1 warning: permissions."
-    assert sum_up((CHECKS[2], CHECKS[2])) == "2 faults: start with writable."
+    assert sum_up((CHECKS[2], CHECKS[2])) == '2 faults: start with "writable".'
     assert sum_up((CHECKS[0], CHECKS[3])) == "All is well."
 
 

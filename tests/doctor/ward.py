@@ -88,7 +88,7 @@ class Ward:
             "env": Ran(0, "ActiveState=active\nUnitFileState=enabled\nStatusText=1 person, Telegram heard at 10:33\n"),
             "loginctl": Ran(0, "yes\n"),
         }
-        self.free = 100 * GIB
+        self.free: int | OSError = 100 * GIB
         self.writable = True
         self.platform = "linux"
         self.uid = os.getuid()
@@ -141,6 +141,11 @@ class Ward:
         self.status = NotRunningError("the daemon is not running (Connection refused); start it with `tapgate daemon`")
 
     def scene(self) -> Scene:
+        def free_bytes(path: Path) -> int:
+            if isinstance(self.free, OSError):
+                raise self.free
+            return self.free
+
         def ask_status(path: Path) -> Mapping[str, Any]:
             self.asked.append(path)
             if isinstance(self.status, Exception):
@@ -164,7 +169,7 @@ class Ward:
             run=self.run,
             ask_status=ask_status,
             open_bot=open_bot,
-            free_bytes=lambda path: self.free,
+            free_bytes=free_bytes,
             may_write=lambda path: self.writable,
         )
 

@@ -60,6 +60,15 @@ def test_for_people_it_is_a_line_each_and_a_sum(quiet_world: World) -> None:
     assert b"\x1b" not in output, "no colours where it is no terminal"
 
 
+def test_a_terminal_that_cannot_show_a_name_is_no_reason_to_fail(world: World) -> None:
+    world.configure(people=f"[[people]]\nuser_id = {ADA}\nname = 'Åsa'\n")
+    world.environ["PYTHONIOENCODING"] = "ascii"
+    world.tell(event_bytes(event="PostToolUse"))
+    for words in (("doctor",), ("status",)):
+        output, errors, _ = finish(world.tapgate(*words, "--config", str(world.config_path)))
+        assert errors == b"" and b"(owner)" in output
+
+
 def test_everything_at_once_is_found_and_nothing_stops_the_rest(quiet_world: World) -> None:
     world = quiet_world
     world.configure(people=f"[[people]]\nuser_id = {ADA}\n[[people]]\nuser_id = {LINUS}\n[[people]]\nuser_id = 999\n")

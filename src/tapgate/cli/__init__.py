@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from typing import Annotated
@@ -53,6 +54,9 @@ def _root(
 
 def main() -> None:
     """Run a command; our own errors are sentences, not tracebacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="replace")
     try:
         app()
     except TapgateError as error:

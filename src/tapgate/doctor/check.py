@@ -73,7 +73,7 @@ def sum_up(checks: Iterable[Check]) -> str:
         return "All is well."
     counts = [_count(len(faults), "fault"), _count(len(warnings), "warning")]
     first = (faults or warnings)[0]
-    more = f": start with {first.label}" if len(faults) + len(warnings) > 1 else f": {first.label}"
+    more = f': start with "{first.label}"' if len(faults) + len(warnings) > 1 else f": {first.label}"
     return ", ".join(count for count in counts if count) + more + "."
 
 
