@@ -212,7 +212,7 @@ PURE = {
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
-        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
+        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64", "re"),
         "pydantic",  # here is where it is checked
     },
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},

@@ -54,6 +54,10 @@ def install(
         typer.echo("the files are as they should be")
     state = found.state()
     typer.echo(f"service: {state.detail}")
+    if state.sandboxed is False:
+        typer.echo(
+            "This system lets no user make namespaces, so it runs without most of the sandbox: docs/hardening.md"
+        )
     if state.lingers is False:
         typer.echo("It ends when you log out. To keep it for agents in tmux or over ssh: loginctl enable-linger")
 
@@ -138,10 +142,10 @@ def describe(state: ServiceState, *, now: float) -> list[str]:
 def _service() -> Service:
     from tapgate.install.service import service_of, why_not
 
-    here = {"platform": sys.platform, "home": Path.home(), "environ": os.environ}
-    found = service_of(**here)  # type: ignore[arg-type]
+    home = Path.home()
+    found = service_of(platform=sys.platform, home=home, environ=os.environ)
     if found is None:
-        raise ServiceError(why_not(**here))  # type: ignore[arg-type]
+        raise ServiceError(why_not(platform=sys.platform, home=home, environ=os.environ))
     return found
 
 

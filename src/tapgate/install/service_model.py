@@ -69,6 +69,7 @@ class ServiceState:
     executable: str  # what the installed files start; "" where they are not there
     executable_exists: bool
     is_current: bool = True  # the installed files are what this version would write
+    sandboxed: bool | None = None  # systemd: whether the file system sandbox is asked for; None elsewhere
     lingers: bool | None = None  # systemd: whether it goes on after the last logout; None where that is not known
 
 

@@ -22,11 +22,18 @@ SERVICE = "tapgate.service"
 SOCKET = "tapgate.socket"
 BACKOFF_VERSION = 254  # knows RestartSteps and RestartMaxDelaySec
 PATIENCE_S = 1.0
+_SANDBOX_CODES = ("217", "218", "226")  # systemd's own, for a child that it could not set up as asked
 MARK = "# Written by `tapgate service install`, which writes it anew. Your own settings: systemctl --user edit tapgate"
 _SHOWN = (
     *("LoadState", "ActiveState", "SubState", "UnitFileState", "ActiveEnterTimestamp"),
     *("Result", "NRestarts", "ExecMainStatus", "StatusText", "MainPID"),
 )
+_NAMESPACED = (
+    *("PrivateUsers", "PrivateDevices", "ProtectClock", "ProtectKernelLogs", "ProtectKernelModules"),
+    "CapabilityBoundingSet",
+)
+"""With these a service does not even start where users may make no namespaces (seen with systemd 252). Without
+PrivateUsers the other Protect… settings are passed over there, so they may stay."""
 _CARRIED = {"XDG_CONFIG_HOME": ".config", "XDG_STATE_HOME": ".local/state"}
 """What decides where files lie. The manager was started at login and may not have heard of what a shell sets."""
 
@@ -62,7 +69,12 @@ def unit_dir_of(manager: Manager, *, home: Path, environ: Mapping[str, str]) -> 
 
 
 def render_service(
-    *, words: Sequence[str], state_dir: Path, version: int, environment: Mapping[str, str] | None = None
+    *,
+    words: Sequence[str],
+    state_dir: Path,
+    version: int,
+    environment: Mapping[str, str] | None = None,
+    sandbox: bool = True,
 ) -> str:
     """The service unit. Every value is quoted as systemd wants it: a path may hold spaces, quotes, % and $."""
     settings = {"SQLITE_TMPDIR": str(state_dir), **(environment or {})}
@@ -77,6 +89,8 @@ def render_service(
     )
     if version >= BACKOFF_VERSION:
         text = re.sub(r"^#(?=Restart\w+=)", "", text, flags=re.MULTILINE)
+    if not sandbox:
+        text = re.sub(rf"^(?=(?:{'|'.join(_NAMESPACED)})=)", "#", text, flags=re.MULTILINE)
     return _headed(text)
 
 
@@ -151,6 +165,7 @@ class SystemdService:
             state_dir=config.state_dir,
             version=self._version,
             environment=self._carried(),
+            sandbox=self._can_sandbox(),
         )
         sock = render_socket(socket_path=config.socket_path, runtime_dir=Path(runtime_dir) if runtime_dir else None)
         return tuple(
@@ -206,6 +221,7 @@ class SystemdService:
         found = _properties(ran.stdout) if ran.code == 0 else {}
         words = self._installed_words()
         running = found.get("ActiveState") == "active"
+        unit = read_text(self._unit_dir / SERVICE) or ""
         return ServiceState(
             manager=self.manager,
             installed=installed,
@@ -218,6 +234,7 @@ class SystemdService:
             executable_exists=bool(words) and Path(words[0]).is_file(),
             is_current=self._is_current(),
             lingers=self._lingers(),
+            sandboxed="\nPrivateUsers=yes\n" in unit,
         )
 
     def logs(self, lines: int = 50, follow: bool = False) -> Iterator[str]:
@@ -229,6 +246,10 @@ class SystemdService:
         if ran.code != 0:
             raise ServiceError(f"the journal cannot be read: {_words(ran)}")
         yield from ran.stdout.splitlines()
+
+    def _can_sandbox(self) -> bool:
+        """Whether this user may make namespaces. Some systems forbid it: Ubuntu's AppArmor, a sysctl, a container."""
+        return self._run(("unshare", "--user", "--map-root-user", "--mount", "true")).code == 0
 
     def _carried(self) -> dict[str, str]:
         given = {name: self._environ.get(name, "") for name in _CARRIED}
@@ -322,6 +343,10 @@ def _detail(found: Mapping[str, str], *, installed: bool) -> str:
     if state == "failed" or found.get("Result", "success") != "success":
         why = found.get("Result", "unknown")
         status = found.get("ExecMainStatus", "0")
+        if status in _SANDBOX_CODES:
+            return f"failed: systemd could not set up its sandbox (exit code {status}); see docs/hardening.md"
+        if status == "203":
+            return "failed: the program is not there or cannot be run; `tapgate service install` writes the path anew"
         code = f", exit code {status}" if why == "exit-code" else ""
         return f"failed ({why}{code}{again}); `tapgate service logs` shows why"
     return "stopped; `tapgate service start` starts it"
