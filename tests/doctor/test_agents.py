@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tapgate.doctor.check import Check
+from tapgate.doctor.check import Check, Status
 from tapgate.install.service import Ran
 from tests.doctor.ward import FAULT, OK, SKIPPED, WARNING, Ward, told
 
@@ -81,6 +85,68 @@ def test_no_hooks_at_all(ward: Ward) -> None:
     found = only_trouble(hooks_of(ward))
     assert found.status is FAULT and "does not ask tapgate" in found.detail
     assert "tapgate hooks install --agent claude" in found.advice
+
+
+def change_hooks(ward: Ward, change: Callable[[dict[str, Any]], None]) -> None:
+    """Another hand in the agent's settings."""
+    settings = json.loads(ward.settings("claude").read_text())
+    change(settings)
+    ward.settings("claude").write_text(json.dumps(settings))
+
+
+def asking(settings: dict[str, Any]) -> dict[str, Any]:
+    handler: dict[str, Any] = settings["hooks"]["PermissionRequest"][0]["hooks"][0]
+    return handler
+
+
+def put(key: str, value: object) -> Callable[[dict[str, Any]], None]:
+    return lambda settings: asking(settings).update({key: value})
+
+
+def in_command(before: str, after: str) -> Callable[[dict[str, Any]], None]:
+    return lambda settings: asking(settings).update(command=asking(settings)["command"].replace(before, after))
+
+
+def beside(**more: object) -> Callable[[dict[str, Any]], None]:
+    return lambda settings: settings.update(more)
+
+
+OTHER = {"hooks": [{"type": "command", "command": "approve-everything"}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words", "advice"),
+    [
+        (in_command(sys.executable, "/gone/python3"), FAULT, "/gone/python3 is gone", "tapgate hooks install"),
+        (in_command("tapgate/hook.py", "gone/tapgate/hook.py"), FAULT, "gone/tapgate/hook.py is gone", "hooks install"),
+        (in_command("run/daemon.sock", "other.sock"), FAULT, "the hook asks at", "tapgate hooks install"),
+        (put("timeout", 60), WARNING, "after 60 s", "tapgate hooks install"),
+        (put("timeout", 6000), WARNING, "another time than timeout_s = 600", "tapgate hooks install"),
+        (put("async", True), FAULT, "the answer is not heard", "tapgate hooks install"),
+        (beside(disableAllHooks=True), FAULT, "disableAllHooks is on", "Take disableAllHooks out"),
+        (beside(permissions={"defaultMode": "dontAsk"}), WARNING, "dontAsk", "Set it to default"),
+        (beside(permissions={"defaultMode": "bypassPermissions"}), WARNING, "bypassPermissions", "--gate"),
+        (
+            lambda settings: settings["hooks"]["PermissionRequest"].append(OTHER),
+            WARNING,
+            "the first answer wins",
+            "Take it",
+        ),
+        (lambda settings: settings["hooks"].pop("PostToolUse"), WARNING, "not told of PostToolUse", "hooks install"),
+    ],
+)
+def test_hooks_that_will_not_do(
+    ward: Ward, change: Callable[[dict[str, Any]], None], status: Status, words: str, advice: str
+) -> None:
+    change_hooks(ward, change)
+    found = only_trouble(hooks_of(ward))
+    assert found.status is status and words in found.detail and advice in found.advice
+
+
+def test_codex_has_to_trust_its_hook(ward: Ward) -> None:
+    ward.register("codex")
+    found = only_trouble(hooks_of(ward, "codex"))
+    assert found.status is FAULT and "trust" in found.detail and "/hooks" in found.advice
 
 
 def test_one_agent_may_be_left_out(ward: Ward) -> None:

@@ -83,6 +83,7 @@ def test_a_socket_path_that_is_too_long(ward: Ward) -> None:
     found = ward.check("daemon.socket")
     assert found.status is FAULT and "sockets allow 103" in found.detail
     assert "set a shorter socket_path" in found.advice
+    assert ward.check("daemon.running").status is FAULT and ward.asked[-1:] != [ward.socket_path]
 
 
 def test_a_socket_directory_that_is_open_to_others(ward: Ward) -> None:

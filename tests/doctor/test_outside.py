@@ -63,6 +63,15 @@ def test_a_config_of_another_user(ward: Ward) -> None:
     assert "make a copy of your own" in found.advice and found.fix is None
 
 
+def test_a_config_directory_that_everybody_can_write(ward: Ward) -> None:
+    ward.home.chmod(0o777)
+    found = ward.check("config.directory")
+    assert found.status is FAULT and "put another config in place of yours" in found.detail
+    assert f"chmod o-w {ward.home}" in found.advice and found.fix == Chmod(ward.home, 0o775)
+    ward.home.chmod(0o1777)
+    assert ward.troubles() == {}, "as in /tmp: everybody may add, and only the owner may replace"
+
+
 def test_a_token_file_that_others_can_read(ward: Ward) -> None:
     path = ward.home / "token"
     path.write_text(TOKEN)

@@ -47,6 +47,7 @@ SHAPES: dict[str, bytes | None] = {
     "odd values where we do not look": _lines(
         {"hooks": {"$comment": "mine", "FutureEvent": 3, "Stop": [None, "x", 4]}}
     ),
+    "groups of another shape": _lines({"hooks": {"Stop": [{"hooks": 3}, {"hooks": {}}, {"hooks": [1]}, []]}}),
     "keys that stand twice": b'{"model": "a", "hooks": {"Stop": []}, "model": "b", "hooks": {"Stop": [], "x": 1}}',
     "uneven by hand": b'{  "model":"opus"\n ,"a" : [ 1 ,2 ]\n\n\n  , "b": {}   }\n\n\n',
     "large": _lines({"permissions": {"allow": [f"Bash(tool-{number} --flag *)" for number in range(20_000)]}}),

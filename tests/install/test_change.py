@@ -191,7 +191,7 @@ def test_a_forged_backup_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert path.read_bytes() == b'{"model": "opus"}'
 
 
-def test_the_diff_is_what_patch_would_take(tmp_path: Path) -> None:
+def test_the_diff_is_unified(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
     assert Change(path, b"{}", b'{\n  "a": 1\n}\n').diff() == (
         f'--- {path}\n+++ {path}\n@@ -1 +1,3 @@\n-{{}}\n\\ No newline at end of file\n+{{\n+  "a": 1\n+}}\n'
@@ -199,3 +199,10 @@ def test_the_diff_is_what_patch_would_take(tmp_path: Path) -> None:
     assert Change(path, None, b"{}\n").diff().startswith("--- /dev/null\n+++ ")
     assert Change(path, b"{}\n", None).diff().splitlines()[1] == "+++ /dev/null"
     assert Change(path, OLD, OLD).diff() == ""
+
+
+def test_a_terminal_obeys_nothing_in_a_diff(tmp_path: Path) -> None:
+    """C1 controls and changes of direction may stand in JSON as they are."""
+    said = Change(tmp_path / "s.json", '{"a": "\u009b2J \u202e"}\r\n'.encode(), b"{\t}\n").diff()
+    assert all(one.isprintable() or one == "\n" for one in said)
+    assert "\\u009b2J \\u202e" in said

@@ -43,11 +43,18 @@ def test_daemon_down_is_no_opinion(shell: str, agent: str, tmp_path: Path) -> No
 def test_an_interpreter_that_is_gone_is_no_opinion(shell: str, agent: str, tmp_path: Path) -> None:
     link = tmp_path / "python"
     link.symlink_to(tmp_path / "gone")  # as in a virtual environment whose Python was removed
-    for python in (tmp_path / "nowhere" / "python", link, tmp_path):
-        command = guarded_command(config(tmp_path), agent=agent, deadline_s=5, python=str(python))
-        done = run(shell, command)
-        # A directory may be entered, so the look does not help; the shell then cannot run it, which is not a deny.
-        assert (done.returncode, done.stdout) == (0 if python != tmp_path else 126, b"")
+    for python in (tmp_path / "nowhere" / "python", link):
+        done = run(shell, guarded_command(config(tmp_path), agent=agent, deadline_s=5, python=str(python)))
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("agent", ["claude", "codex"])
+@pytest.mark.parametrize("shell", SHELLS)
+def test_an_interpreter_that_cannot_be_run_is_at_worst_a_failed_hook(shell: str, agent: str, tmp_path: Path) -> None:
+    """A directory passes the look. What the shell makes of it is neither 2, which would deny, nor an answer."""
+    done = run(shell, guarded_command(config(tmp_path), agent=agent, deadline_s=5, python=str(tmp_path)))
+    assert done.returncode in (0, 126)
+    assert done.stdout == b""
 
 
 def without_hook_file(command: str, folder: Path) -> str:

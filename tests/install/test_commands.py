@@ -54,6 +54,7 @@ def test_the_change_is_shown_and_asked_about_before_it_is_made(home: Home) -> No
     assert code == 1
     assert f"+++ {path}" in said
     assert '+    "PermissionRequest": [' in said
+    assert "This adds tapgate to PermissionRequest, PostToolUse, " in said
     assert "Nothing was changed." in said
     assert path.read_bytes() == SHAPES["two spaces"]
     code, said = home.hooks("install", answer="y\n")
@@ -135,7 +136,7 @@ def test_codex_is_told_to_be_told(home: Home) -> None:
     assert "once you have told it to trust the hook" in said
     code, said = home.hooks("status", "--agent", "codex")
     assert code == 1
-    assert "In Codex, type /hooks" in said
+    assert "(or type /hooks), and trust it" in said
     assert "Claude Code" not in home.hooks("status")[1]  # which is not used here
 
 
@@ -146,7 +147,9 @@ def test_a_gate_is_written_printed_kept_and_taken_out(home: Home) -> None:
     assert group["matcher"] == "Bash|Write|Edit"
     assert json.loads(home.hooks("print", "--gate", "Bash|Write|Edit")[1]) == json.loads(path.read_text())
     assert "nothing to change" in home.hooks("install", "--yes")[1]
-    assert home.hooks("install", "--yes", "--no-gate")[0] == 0
+    code, said = home.hooks("install", "--yes", "--no-gate")
+    assert code == 0
+    assert "This takes it out of PreToolUse." in said
     assert "PreToolUse" not in json.loads(path.read_text())["hooks"]
     for words in (
         ["--gate", "Bash("],

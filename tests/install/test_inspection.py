@@ -292,6 +292,17 @@ def test_another_hook_that_may_answer_first_is_a_warning(scope: Scope, desk: Des
     assert "…" in finding.sentence
 
 
+def test_a_terminal_obeys_nothing_that_a_projects_settings_say(desk: Desk) -> None:
+    desk.install()
+    hostile = {"type": "command", "command": "\x1b[2J\x1b]0;all is well\x07"}
+    desk.edit(
+        desk.path(scope=Scope.PROJECT),
+        lambda settings: settings.update(hooks={"PermissionRequest": [{"hooks": [hostile]}]}),
+    )
+    finding = only(desk.worst(), Level.WARNING, "\\u001b[2J")
+    assert finding.sentence.isprintable()
+
+
 def test_other_hooks_on_other_events_are_nobodys_business(desk: Desk) -> None:
     desk.install()
     desk.edit(desk.path(), lambda settings: settings["hooks"]["Stop"].append({"hooks": [OTHER]}))

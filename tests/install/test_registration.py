@@ -363,7 +363,7 @@ def test_codex_gets_no_key_that_it_refuses(tmp_path: Path) -> None:
 
 
 def test_codex_is_named_nothing_that_an_upgrade_of_python_moves() -> None:
-    """It skips a hook without a word until the user has trusted it again."""
+    """It does not run a hook that has changed until the user has trusted it again."""
     (entry,) = registrations(CONFIG, agent="codex")
     words = shlex.split(entry.handler["command"])
     assert "-m" in words

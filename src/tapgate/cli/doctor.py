@@ -136,7 +136,7 @@ def look_around(given: Path | None) -> Scene:
         is_named=given is not None or bool(os.environ.get(CONFIG_VARIABLE)),
         environ=os.environ,
         home=Path.home(),
-        cwd=Path.cwd(),
+        cwd=_cwd(),
         uid=os.getuid(),
         platform=sys.platform,
         wall=time.time,
@@ -146,6 +146,13 @@ def look_around(given: Path | None) -> Scene:
         free_bytes=lambda path: shutil.disk_usage(path).free,
         may_write=lambda path: os.access(path, os.W_OK),
     )
+
+
+def _cwd() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:  # somebody has removed it under our feet
+        return Path("/")
 
 
 def run(words: Sequence[str], /) -> Ran:

@@ -55,6 +55,9 @@ def check_config(scene: Scene, loaded: Loaded) -> Iterator[Check]:
         yield ok(name, label, str(scene.config_path))
     if loaded.is_there:
         yield check_private("config.permissions", "permissions", scene.config_path, scene=scene)
+        problem = check_place("config.directory", "config's directory", scene.config_path.parent)
+        if problem is not None:
+            yield problem
     if loaded.config is not None and loaded.config.telegram.token_file:
         path = Path(loaded.config.telegram.token_file)
         if path.exists():
@@ -92,6 +95,23 @@ def check_private(name: str, label: str, path: Path, *, scene: Scene) -> Check:
             fix=Chmod(path, PRIVATE),
         )
     return ok(name, label, f"{mode:04o}, only you")
+
+
+def check_place(name: str, label: str, path: Path) -> Check | None:
+    """Who can write the directory can put another file in the config's place. None: there is nothing to say."""
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+    except OSError:
+        return None
+    if not mode & stat.S_IWOTH or mode & stat.S_ISVTX:
+        return None
+    return fault(
+        name,
+        label,
+        f"everybody can write {path} (mode {mode:04o}), and so put another config in place of yours",
+        advice=f"chmod o-w {path}, or run `tapgate doctor --fix`; then look whether the config is still yours",
+        fix=Chmod(path, mode & ~stat.S_IWOTH),
+    )
 
 
 @dataclass(frozen=True, slots=True)

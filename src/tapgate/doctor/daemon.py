@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from tapgate.config import Config
 from tapgate.doctor.check import Check, fault, ok, skipped, warning
 from tapgate.doctor.scene import Scene
 from tapgate.errors import NotRunningError, TapgateError
+from tapgate.paths import MAX_SOCKET_PATH_BYTES
 
 DEAF_S = 90.0  # a poll takes 20 s at most, and the longest pause between two is 30 s
 CONFLICT = "another program polls"  # how the daemon's own words for 409 begin
@@ -32,6 +34,8 @@ class Met:
 def meet(scene: Scene, config: Config | None) -> Met:
     if config is None:
         return Met(None, is_running=False, problem="the config does not say where it listens")
+    if len(os.fsencode(config.socket_path)) > MAX_SOCKET_PATH_BYTES:
+        return Met(None, is_running=False, problem="nobody can listen at a path that long")
     try:
         return Met(scene.ask_status(config.socket_path), is_running=True)
     except NotRunningError as error:
@@ -49,7 +53,7 @@ def check_daemon(scene: Scene, config: Config | None, met: Met) -> Iterator[Chec
         yield fault(name, label, "it is not running, so the agent asks at the terminal", advice=f"start it: {START}")
         return
     if met.status is None:
-        yield fault(name, label, met.problem, advice=RESTART)
+        yield fault(name, label, met.problem, advice=f"look at the socket below; if the daemon hangs, {RESTART}")
         return
     status = met.status
     age_s = scene.wall() - float(status["started_at"])

@@ -1,4 +1,4 @@
-"""Whether Codex will run a hook: it skips, without a word, what the user has not trusted as it stands.
+"""Whether Codex will run a hook: it runs nothing that the user has not trusted as it stands.
 
 The trust lies in $CODEX_HOME/config.toml, by the hook's place and a digest of its entry (seen in 0.166.0). tapgate only
 looks: to trust a command is the user's to decide.

@@ -63,6 +63,17 @@ def ours(settings: object, event: str | None = None) -> list[Place]:
     return [place for place in handlers(settings) if is_ours(place.handler) and event in (None, place.event)]
 
 
+def events_of(data: bytes | None) -> dict[str, list[Place]]:
+    """Our entries in what a file holds, by event; none where it cannot be read."""
+    try:
+        found = ours(jsontext.parse((data or b"").decode().removeprefix(BOM)))
+    except (jsontext.FaultError, UnicodeDecodeError):
+        return {}
+    return {
+        event: [place for place in found if place.event == event] for event in dict.fromkeys(p.event for p in found)
+    }
+
+
 def parse_settings(data: bytes, *, source: Path) -> Any:
     """The settings as a value. Raises SettingsError with file, line and column."""
     text = _decode(data, source).removeprefix(BOM)
@@ -115,7 +126,7 @@ def plan_uninstall(*, agent: str, path: Path) -> Change:
     for backup, earlier in _history(path, before):
         content = earlier
         spent.append(backup)
-        if not _holds_ours(earlier):
+        if not events_of(earlier):
             return Change(path, before, earlier, spent=tuple(spent))
     if _is_fresh(content):
         return Change(path, before, None, spent=tuple(spent))
@@ -211,13 +222,6 @@ def _returned(change: Change) -> Change:
     return change
 
 
-def _holds_ours(data: bytes) -> bool:
-    try:
-        return bool(ours(jsontext.parse(data.decode().removeprefix(BOM))))
-    except (jsontext.FaultError, UnicodeDecodeError):
-        return False
-
-
 def _is_fresh(data: bytes) -> bool:
     """Whether this is a file that tapgate made where there was none: nothing but our entries, as we write them."""
     value = jsontext.parse(data.decode().removeprefix(BOM))
@@ -227,8 +231,9 @@ def _is_fresh(data: bytes) -> bool:
     return all(isinstance(event, list) and event for event in value["hooks"].values()) and all(
         isinstance(group, dict)
         and set(group) <= {"matcher", "hooks"}
-        and len(group.get("hooks", ())) == 1
-        and is_ours(group["hooks"][0])
+        and isinstance(inside := group.get("hooks"), list)
+        and len(inside) == 1
+        and is_ours(inside[0])
         for group in groups
     )
 
