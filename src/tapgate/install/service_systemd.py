@@ -337,7 +337,7 @@ def _detail(found: Mapping[str, str], *, installed: bool) -> str:
     again = f", restarted {restarts} times" if restarts not in ("", "0") else ""
     if state == "active":
         said = found.get("StatusText", "")
-        return f"{said or 'running'}{again}"
+        return f"running{again}" + (f": {said}" if said else "")
     if state == "activating":
         return f"starting{again}; `tapgate service logs` shows how far it comes"
     if state == "failed" or found.get("Result", "success") != "success":
