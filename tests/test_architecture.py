@@ -110,8 +110,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own.
-    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths"),
+    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own. A person has a role.
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths", "tapgate.model"),
     # It runs at each of the agent's calls: checking the whole config would take ten times as long as asking.
     "tapgate.install.launcher": ("tapgate.paths",),
     # On top of all; nobody imports it.

@@ -49,9 +49,9 @@ class FrontError(TapgateError):
     """Telegram refused for good. `str(error)` is the reason in words."""
 
 
-class SettingsError(TapgateError):
-    """An agent's settings cannot be read, or must not be written as they are."""
-
-
 class ServiceError(TapgateError):
     """The system's service manager cannot be used, or refused."""
+
+
+class SettingsError(TapgateError):
+    """An agent's settings cannot be read, or must not be written as they are."""
