@@ -99,6 +99,9 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.notify": ("tapgate.errors",),
     "tapgate.daemon.refusal": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
+    # Who spoke, and what was reported: kept for `tapgate status`.
+    "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),
+    "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.core.risk_paths",),
@@ -124,6 +127,12 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),
+    # It looks at everything from outside, and through the scene where that is outside of this machine's files. Of the
+    # daemon it needs only the lock: a stale socket must not be removed while a daemon starts.
+    "tapgate.doctor": (
+        *("tapgate.model", "tapgate.errors", "tapgate.paths", "tapgate.config", "tapgate.install"),
+        *("tapgate.journal.checkup", "tapgate.daemon.lock"),
+    ),
 }
 
 
@@ -269,7 +278,12 @@ def names_from(source: str, module: str) -> set[str]:
 
 LIBRARIES = {
     "telegram": {"tapgate.telegram.api", "tapgate.telegram.front"},
-    "httpx": {"tapgate.telegram.api", *(module for module in SOURCES if within(module, ["tapgate.cli"]))},
+    # The doctor reads the Date header, which the bot library hides.
+    "httpx": {
+        "tapgate.telegram.api",
+        "tapgate.doctor.bot",
+        *(module for module in SOURCES if within(module, ["tapgate.cli"])),
+    },
     "sqlite3": {module for module in SOURCES if within(module, ["tapgate.journal"])},
     "pydantic": {
         *("tapgate.config", "tapgate.agents.dialect"),

@@ -33,6 +33,10 @@ class LockedError(TapgateError):
     """Another daemon is running."""
 
 
+class NotRunningError(TapgateError):
+    """Nobody listens where the daemon should."""
+
+
 class SocketError(TapgateError):
     """The socket or its directory cannot be used safely."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import traceback
 from typing import Annotated
@@ -11,6 +12,7 @@ import typer
 from tapgate import __version__
 from tapgate.cli.daemon import daemon
 from tapgate.cli.demo import demo
+from tapgate.cli.doctor import doctor
 from tapgate.cli.hooks import hooks
 from tapgate.cli.log import log
 from tapgate.cli.pair import pair
@@ -38,6 +40,7 @@ app.command()(demo)
 app.command()(simulator)
 app.command()(log)
 app.command()(status)
+app.command()(doctor)
 app.add_typer(hooks, name="hooks")
 app.add_typer(service, name="service")
 
@@ -59,6 +62,9 @@ def _root(
 
 def main() -> None:
     """Run a command; our own errors are sentences, not tracebacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot show is no reason to fail
+            stream.reconfigure(errors="replace")
     try:
         app()
     except TapgateError as error:

@@ -7,8 +7,10 @@ import os
 import signal
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -27,6 +29,8 @@ from tapgate.daemon.history import render_history
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.notify import Notifier, Watchdog
+from tapgate.daemon.reports import Reports
+from tapgate.daemon.sessions import Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
@@ -57,7 +61,8 @@ class Daemon:
     ) -> None:
         self._config = config
         self._token = token
-        self._report = report
+        self._report = self._reports = Reports(report, wall=time.time)
+        self._sessions = Sessions(wall=time.time)
         self._debug = debug
         self._inherited = inherited
         self._notifier = notifier or Notifier()
@@ -121,6 +126,7 @@ class Daemon:
                 self._engine,
                 report=self._report,
                 status=self._status,
+                noted=self._sessions.note,
                 caller_uids=config.caller_uids,
                 debug=self._debug,
             )
@@ -213,16 +219,26 @@ class Daemon:
     def _status(self) -> bytes:
         """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""
         poller = self._front.poller
+        cards = self._engine.desk.open_cards()
+        waiting = Counter((card.request.caller.agent, card.request.call.session_id) for card in cards)
         return json.dumps(
             {
+                "running": True,
                 "version": __version__,
                 "pid": os.getpid(),
                 "started_at": self._started_at,
+                "uptime_s": round(time.time() - self._started_at, 1),
                 "people": len(self._people),
-                "open_requests": len(self._engine.desk.open_cards()),
+                "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
+                "open_requests": len(cards),
+                "sessions": [
+                    {**asdict(session), "open_requests": waiting[session.agent, session.id]}
+                    for session in self._sessions.sessions()
+                ],
                 "last_poll_at": poller.last_success,
                 "telegram": poller.trouble or "ok",
                 "journal": self._journal.failure or "ok",
+                "reports": [asdict(report) for report in self._reports.last()],
             }
         ).encode()
 

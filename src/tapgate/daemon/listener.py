@@ -13,7 +13,7 @@ import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from tapgate.agents import dialect_of
-from tapgate.agents.dialect import Nothing
+from tapgate.agents.dialect import Heard, Nothing
 from tapgate.core.events import CallerConfirmed, CallerGone, Left
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
@@ -94,6 +94,7 @@ class Listener:
         stall_s: float = STALL_S,
         most_callers: int = MOST_CALLERS,
         status: Callable[[], bytes] = bytes,
+        noted: Callable[[Caller, Heard], None] = lambda caller, heard: None,
         caller_uids: Collection[int] = (),
         most_held_bytes: int = MOST_HELD_BYTES,
         debug: Callable[[str], None] = lambda line: None,
@@ -103,6 +104,7 @@ class Listener:
         self._report = report
         self._status = status
         self._debug = debug
+        self._noted = noted
         self._caller_uids = frozenset({os.getuid(), *caller_uids})
         self._stall_s = stall_s
         self._most_callers = most_callers
@@ -206,6 +208,7 @@ class Listener:
             heard = dialect.parse(request_id, caller, body)
         # Of the id only a part, as the whole is the caller's secret; of what it says nothing.
         self._debug(f"caller {caller.pid}, {request_id[:8]}: {type(heard).__name__}, {len(body)} bytes")
+        self._noted(caller, heard)
         if isinstance(heard, Request):
             await self._wait(connection, heard)
             return
