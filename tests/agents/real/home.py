@@ -1,0 +1,50 @@
+"""A HOME of its own for one agent, with tapgate's hooks in its settings. Nothing of the real HOME is read or written."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+from tapgate.config import load_config
+from tapgate.install.hooks import render_settings
+from tests.e2e.world import World
+
+PLACES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
+
+
+class Home:
+    """`project` is where the agent works. Its name is on every card, so it is what tells one test's cards from others'."""
+
+    def __init__(self, world: World, name: str) -> None:
+        self.world = world
+        self.path = world.home / name
+        self.project = self.path / f"shop-{name}"
+        self.outside = self.path / "outside"
+        for folder in (self.project, self.outside, self.path / "tmp", self.path / ".config"):
+            folder.mkdir(parents=True)
+        self.environ = {
+            "HOME": str(self.path),
+            "PATH": os.environ["PATH"],
+            "LANG": "C.UTF-8",
+            "SHELL": "/bin/bash",
+            "TMPDIR": str(self.path / "tmp"),
+            "XDG_CONFIG_HOME": str(self.path / ".config"),
+            "XDG_CACHE_HOME": str(self.path / ".cache"),
+            "XDG_DATA_HOME": str(self.path / ".local/share"),
+            "XDG_STATE_HOME": str(self.path / ".local/state"),
+            "TAPGATE_CONFIG": str(world.config_path),
+        }
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+
+def install_hooks(home: Home, agent: str, gate: str = "") -> None:
+    """What makes the agent ask tapgate. The one place in these tests where the agent's hook settings are written."""
+    assert not gate, "not there yet"
+    settings = render_settings(load_config(home.world.config_path), agent=agent)
+    home.write(PLACES[agent], json.dumps(settings, indent=2))
