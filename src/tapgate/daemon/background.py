@@ -8,4 +8,5 @@ from tapgate.model import Background, Request
 
 def look_around(request: Request) -> Background:
     """Blocking: run it in a worker thread. Whatever cannot be read is left out."""
-    return Background(why=read_last_words(request.transcript_path, request.call.agent_id))
+    tool = request.call.tool if request.caller.agent == "claude" else ""  # the others' transcripts are other files
+    return Background(why=read_last_words(request.transcript_path, request.call.agent_id, tool=tool))

@@ -43,7 +43,7 @@ class Claude:
         self.home = home
         self.api = api
         self.phone = Phone(home.world, home.project.name)
-        self.program = str(version.required_path)
+        self.program = str(version.path)
         self.environ = {
             **home.environ,
             "ANTHROPIC_BASE_URL": api.url,

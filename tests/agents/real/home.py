@@ -1,4 +1,4 @@
-"""A HOME of its own for one agent, with tapgate's hooks in its settings. Nothing of the real HOME is read or written."""
+"""A HOME of its own for one agent, with tapgate's hooks in its settings. The real HOME is neither read nor written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
 
 
 class Home:
-    """`project` is where the agent works. Its name is on every card, so it is what tells one test's cards from others'."""
+    """`project` is where the agent works. Its name is on every card: it tells one test's cards from another's."""
 
     def __init__(self, world: World, name: str) -> None:
         self.world = world

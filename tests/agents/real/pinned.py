@@ -34,16 +34,15 @@ class Pinned:
     def folder(self) -> Path:
         return CACHE / f"{self.package.rpartition('/')[2]}-{self.version}"
 
-    @property
-    def path(self) -> Path | None:
+    def find(self) -> Path | None:
         """The program, if it is installed whole."""
         if not (self.folder / "installed").exists():
             return None
         return next(iter(sorted((self.folder / "node_modules").glob(self.program))), None)
 
     @property
-    def required_path(self) -> Path:
-        found = self.path
+    def path(self) -> Path:
+        found = self.find()
         assert found is not None, f"{self.title} {self.version} is not installed; run `make agents`"
         return found
 
@@ -59,7 +58,7 @@ def reason_to_skip(agent: Pinned) -> str:
     """Empty where the tests of this agent can run, or where they must."""
     if REQUIRED:
         return ""
-    if agent.path is None:
+    if agent.find() is None:
         return f"{agent.title} {agent.version} is not installed: run `make agents`"
     if shutil.which("tmux") is None:
         return "tmux is not installed, and the agents' terminals need it"
@@ -68,7 +67,7 @@ def reason_to_skip(agent: Pinned) -> str:
 
 def install(agent: Pinned) -> str:
     """Install it unless it is there. Gives what to tell about it; raises CalledProcessError."""
-    if agent.path is not None:
+    if agent.find() is not None:
         return "is there"
     started = time.monotonic()
     shutil.rmtree(agent.folder, ignore_errors=True)  # what an interrupted run left
@@ -78,14 +77,14 @@ def install(agent: Pinned) -> str:
     words += ["--ignore-scripts", "--loglevel=error", f"{agent.package}@{agent.version}"]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     (agent.folder / "installed").touch()
-    if agent.path is None:
+    if agent.find() is None:
         (agent.folder / "installed").unlink()
         raise FileNotFoundError(f"{agent.package} has no program for {_SYSTEM}-{_MACHINE}")
     return f"installed in {time.monotonic() - started:.0f} s"
 
 
 def main() -> int:
-    if shutil.which("npm") is None and any(agent.path is None for agent in ALL):
+    if shutil.which("npm") is None and any(agent.find() is None for agent in ALL):
         print("npm is not there, so the agents cannot be installed. Install Node.js (which brings npm), and try again.")
         return 1
     print(f"The agents that the tests run, in {CACHE} (TAPGATE_AGENTS names another place):")
