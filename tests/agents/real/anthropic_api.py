@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,8 +23,9 @@ class Use:
     says: str = ""
 
 
-Step = Use | tuple[Use, ...]
-"""What the model asks for in one turn; several at once are asked in parallel."""
+Step = Use | tuple[Use, ...] | Callable[[str], Use]
+"""What the model asks for in one turn. Several at once are asked in parallel; a function is given what the model was
+told so far, for what only the agent knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +87,8 @@ class AnthropicApi:
         return self._server.wait(find, wait_s=wait_s, what=self.tell)
 
     def words(self) -> str:
-        """All that the model was told in user messages, for looking something up."""
-        return "\n".join(
-            texts_of(message["content"])
-            for request in self.requests
-            for message in request["messages"]
-            if message["role"] == "user"
-        )
+        """All that the model was told, for looking something up."""
+        return "\n".join(_words(request) for request in self.requests)
 
     def tell(self) -> str:
         """For a failing test: what was asked, briefly."""
@@ -125,6 +121,8 @@ class AnthropicApi:
         if done >= len(script):
             return [{"type": "text", "text": CLOSING}]
         step = script[done]
+        if callable(step):
+            step = step(_words(body))
         content: list[Json] = []
         for use in step if isinstance(step, tuple) else (step,):
             if use.says:
@@ -165,6 +163,12 @@ class AnthropicApi:
         stop = {"stop_reason": message["stop_reason"], "stop_sequence": None}
         events += [("message_delta", {"delta": stop, "usage": {"output_tokens": 10}}), ("message_stop", {})]
         return Answer(events=tuple((name, {"type": name, **data}) for name, data in events))
+
+
+def _words(body: Json) -> str:
+    """All that it was told, its own words left out."""
+    told = [texts_of(message["content"]) for message in body["messages"] if message["role"] != "assistant"]
+    return "\n".join([texts_of(body.get("system")), *told])
 
 
 def _first_words(body: Json) -> str:

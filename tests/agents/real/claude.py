@@ -18,7 +18,7 @@ from tests.agents.real.terminal import Terminal
 
 PATIENCE_S = 90.0
 KEY = "sk-ant-api03-fake-0000"
-READY = "? for shortcuts"
+READY = "mode on"  # the line below the input: "manual mode on", "plan mode on"
 
 
 class Headless:

@@ -48,3 +48,10 @@ def answered(option: str) -> str:
 # What the agent tells its model
 
 TOLD_DENIED = "Denied from the phone."
+
+
+# What the agents' own terminals show
+
+CLAUDE_ASKS = "Do you want to proceed?"
+CLAUDE_HOOK_ALLOWED = "Allowed by PermissionRequest hook"
+CLAUDE_INTERRUPTED = "What should Claude do instead?"

@@ -34,6 +34,7 @@ class Loopback:
 
     def __init__(self, answer: Callable[[str, str, Json], Answer]) -> None:
         self.changed = threading.Condition()
+        self.faults: list[Exception] = []
         loopback = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -47,7 +48,11 @@ class Loopback:
                 except ValueError:
                     body = None
                 with loopback.changed:
-                    given = answer(self.command, self.path.partition("?")[0], body)
+                    try:
+                        given = answer(self.command, self.path.partition("?")[0], body)
+                    except Exception as error:  # a script that went wrong is told when the server is closed
+                        loopback.faults.append(error)
+                        given = Answer(status=400, body={"error": {"message": repr(error)}})
                     loopback.changed.notify_all()
                 kind, content = given.encode()
                 with contextlib.suppress(OSError):  # an agent that was told to stop does not read on
@@ -86,6 +91,8 @@ class Loopback:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+        if self.faults:
+            raise self.faults[0]
 
 
 def texts_of(blocks: Json) -> str:
