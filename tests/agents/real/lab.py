@@ -29,7 +29,7 @@ class Lab:
         self._stack = stack
 
     def home(self) -> Home:
-        return Home(self.world, f"a{next(_NUMBERS)}")
+        return Home(self.world, f"a{next(_NUMBERS):03}")
 
     def claude(
         self,

@@ -37,9 +37,15 @@ class Phone:
         assert len(fitting) == 1, f"no such button: {label!r}; there are {self.labels(card)}"
         return self.world.tap(card, fitting[0])
 
-    def prompt(self) -> Message:
-        """The newest question that wants a typed reply."""
-        return self.world.prompt()
+    def prompt(self, card: Message) -> Message:
+        """The message below this card that wants a typed reply."""
+
+        def find() -> Message | None:
+            replies = (one for one in self.world.cards() if one["force_reply"])
+            return next((one for one in replies if one["reply_to"] == card["message_id"]), None)
+
+        found: Message = self.world.until(find)
+        return found
 
     def reply(self, text: str, to: Message) -> None:
         self.world.reply(text, to)

@@ -19,7 +19,7 @@ def test_a_typed_reason_is_what_the_model_reads(lab: Lab) -> None:
     claude = lab.claude(bash("npm publish"))
     run = claude.headless()
     card = claude.phone.answer(labels.DENY_REASON)
-    claude.phone.reply("Only from the main branch, please.", claude.phone.prompt())
+    claude.phone.reply("Only from the main branch, please.", claude.phone.prompt(card))
     run.finish()
     [result] = claude.api.results()
     assert "Only from the main branch, please." in result.text and result.is_error

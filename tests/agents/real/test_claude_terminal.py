@@ -181,8 +181,8 @@ def test_a_plan_is_approved_from_the_phone(lab: Lab, edits: bool) -> None:
 def test_a_plan_is_sent_back_with_the_persons_words(lab: Lab) -> None:
     claude = lab.claude(plan_of, Use("ExitPlanMode", {}))
     terminal = claude.interactive(mode="plan")
-    claude.phone.answer(labels.REVISE_PLAN, containing="Plan")
-    claude.phone.reply("Two files, please.", claude.phone.prompt())
+    card = claude.phone.answer(labels.REVISE_PLAN, containing="Plan")
+    claude.phone.reply("Two files, please.", claude.phone.prompt(card))
     result = claude.api.wait_for_results(2)[1]
     assert "Two files, please." in result.text and result.is_error
     terminal.shows("plan mode on", CLOSING)
