@@ -105,7 +105,10 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    "tapgate.install": ("tapgate.config", "tapgate.hook"),
+    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own.
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors"),
+    # It runs at each of the agent's calls: checking the whole config would take ten times as long as asking.
+    "tapgate.install.launcher": ("tapgate.paths",),
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),

@@ -43,3 +43,7 @@ class JournalError(TapgateError):
 
 class FrontError(TapgateError):
     """Telegram refused for good. `str(error)` is the reason in words."""
+
+
+class SettingsError(TapgateError):
+    """An agent's settings cannot be read, or must not be written as they are."""
