@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
-from tapgate.config import load_config
-from tapgate.install.hooks import render_settings
 from tests.e2e.world import World
-
-PLACES = {"claude": ".claude/settings.json", "codex": ".codex/hooks.json"}
 
 
 class Home:
@@ -44,7 +41,8 @@ class Home:
 
 
 def install_hooks(home: Home, agent: str, gate: str = "") -> None:
-    """What makes the agent ask tapgate. The one place in these tests where the agent's hook settings are written."""
-    assert not gate, "not there yet"
-    settings = render_settings(load_config(home.world.config_path), agent=agent)
-    home.write(PLACES[agent], json.dumps(settings, indent=2))
+    """What makes the agent ask tapgate: the real command, in a HOME that has nothing of it yet. No line by hand."""
+    words = [sys.executable, "-m", "tapgate", "hooks", "install", "--agent", agent, "--yes"]
+    words += ["--gate", gate] if gate else []
+    done = subprocess.run(words, cwd=home.project, env=home.environ, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
