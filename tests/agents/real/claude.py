@@ -18,7 +18,7 @@ from tests.agents.real.terminal import Terminal
 
 PATIENCE_S = 90.0
 KEY = "sk-ant-api03-fake-0000"
-READY = "mode on"  # the line below the input: "manual mode on", "plan mode on"
+READY = ("mode on", "? for shortcuts")  # one of them stands below the input, by mode and version
 
 
 class Headless:
@@ -89,7 +89,7 @@ class Claude:
         return terminal
 
     def send(self, terminal: Terminal, prompt: str) -> None:
-        terminal.shows(READY)
+        terminal.until(lambda screen: any(words in screen for words in READY))
         terminal.type(prompt)
         terminal.shows(f"❯ {prompt}")
         terminal.press("Enter")

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE_S = 60.0
+PATIENCE_S = 40.0
 LOOK_S = 0.1
 AGAIN_S = 1.0
 T = TypeVar("T")
