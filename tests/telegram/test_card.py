@@ -337,7 +337,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         Ran.UNKNOWN,
         "",
-        ["▫️ The agent stopped waiting · 08:01", "The agent asks at the terminal."],
+        ["▫️ The agent stopped waiting · 08:01"],
     ),
     "expired": (
         Outcome.EXPIRED,

@@ -22,10 +22,11 @@ _ENDED = {
     Outcome.NOT_RECORDED: "It could not be recorded",
 }
 
-ASKS_AT_TERMINAL = frozenset(
-    {Outcome.EXPIRED, Outcome.STOPPED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED, Outcome.CALLER_LOST}
-)
-"""After these the question is still open for the agent, and it asks at the terminal."""
+ASKS_AT_TERMINAL = frozenset({Outcome.EXPIRED, Outcome.STOPPED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED})
+"""After these the question is still open for the agent, and it asks at the terminal.
+
+Not after CALLER_LOST: Codex kills its hook without a word when somebody presses Esc, and then asks nothing.
+"""
 
 
 def ended(card: Card) -> str:

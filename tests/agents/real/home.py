@@ -42,7 +42,15 @@ class Home:
 
 def install_hooks(home: Home, agent: str, gate: str = "") -> None:
     """What makes the agent ask tapgate: the real command, in a HOME that has nothing of it yet. No line by hand."""
-    words = [sys.executable, "-m", "tapgate", "hooks", "install", "--agent", agent, "--yes"]
-    words += ["--gate", gate] if gate else []
-    done = subprocess.run(words, cwd=home.project, env=home.environ, capture_output=True, text=True, timeout=60)
+    done = _hooks(home, "install", "--agent", agent, "--yes", *(["--gate", gate] if gate else []))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def hooks_are_well(home: Home, agent: str) -> bool:
+    """What `tapgate hooks status` says of them."""
+    return _hooks(home, "status", "--agent", agent).returncode == 0
+
+
+def _hooks(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tapgate", "hooks", *words]
+    return subprocess.run(command, cwd=home.project, env=home.environ, capture_output=True, text=True, timeout=60)

@@ -8,8 +8,10 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
+from tests.agents.real import openai_api
 from tests.agents.real.anthropic_api import AnthropicApi, Step
 from tests.agents.real.claude import Claude
+from tests.agents.real.codex import Codex
 from tests.agents.real.home import Home, install_hooks
 from tests.agents.real.pinned import CLAUDE, Pinned, reason_to_skip
 from tests.e2e.world import World
@@ -46,6 +48,15 @@ class Lab:
         self._stack.callback(claude.close)
         install_hooks(home, "claude", gate)
         return claude
+
+    def codex(self, *script: openai_api.Step, home: Home | None = None) -> Codex:
+        """Codex that will ask for the script's calls, with `tapgate`'s hooks installed."""
+        home = home or self.home()
+        api = self._stack.enter_context(openai_api.OpenAiApi(script))
+        codex = Codex(home, api)
+        self._stack.callback(codex.close)
+        install_hooks(home, "codex")
+        return codex
 
 
 @contextmanager
