@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from tapgate.core import batches, drafts, words
 from tapgate.core.board import Board
+from tapgate.core.calls import edited_fingerprint
 from tapgate.core.case import Case, recall, slimmed, slimmed_answer
 from tapgate.core.effects import (
     AnsweredEntry,
@@ -498,6 +499,7 @@ class Desk:
             saved=choice.saved,
         )
         found.answered = now
+        found.edited_as = edited_fingerprint(found.request, found.answer)
         found.query_id = query_id
         found.phase = Phase.SENDING
         found.version += 1
@@ -676,6 +678,7 @@ class Desk:
             return []
         query_id, found.query_id = found.query_id, ""
         found.answer = found.answered = None
+        found.edited_as = ""
         unseen = not found.copies
         effects = self._settle(found, Outcome.NOT_RECORDED, now, detail=event.reason)
         if query_id:

@@ -13,21 +13,38 @@ APPROVE_PLAN = "Approve the plan"
 APPROVE_PLAN_EDITS = "Approve, and accept edits"
 REJECT_PLAN = "Reject"
 REVISE_PLAN = "Revise…"
+SKIP = "Skip"
+OTHER = "Other…"
+DONE = "Done"
+NEXT = "Next"
+EDIT = "Edit…"
+RUN_EDITED = "Run it as edited"
+ALLOW_EDITED = "Allow it as edited"
+AT_THE_TERMINAL = "Ask at the terminal"
 
 
 def always(rule: str) -> str:
     return f"Always allow `{rule}` in this project"
 
 
+def session_only(rule: str) -> str:
+    return f"Always allow `{rule}` in this session"
+
+
 def folder(path: object) -> str:
     return f"Allow {path} for this session"
+
+
+def sure(label: str) -> str:
+    """The second tap, for what would last on a risky card."""
+    return f"Yes: {label}"
 
 
 # Settled cards
 
 ALLOWED = "Allowed by Ada"
 DENIED = "Denied by Ada"
-STOPPED_TURN = "The turn was stopped."
+STOPPED_TURN = "the turn was stopped"
 TERMINAL_ALLOWED = "Allowed at the terminal"
 TERMINAL_DENIED = "Denied at the terminal"
 MOVED_ON = "The session moved on"
@@ -35,12 +52,11 @@ SESSION_ENDED = "The session ended"
 AGENT_DIED = "The agent's process died"
 EXPIRED = "Nobody answered in time"
 DAEMON_STOPPED = "tapgate was stopped"
-ASKS_AT_TERMINAL = "The agent asks at the terminal."
+ASKS_AT_TERMINAL = "the agent asks at the terminal"
 STOPPED_WAITING = "The agent stopped waiting"
-
-
-def written(what: str) -> str:
-    return f"Written: {what}"
+HANDED_BACK = "Handed back to the terminal (by Ada)"
+CHANGED = "Allowed by Ada, with a changed text"
+TERMINAL_FIRST = "the terminal was first"
 
 
 def answered(option: str) -> str:
