@@ -100,6 +100,7 @@ from tapgate.model import (
 
 LEAVE_S = 3.0  # how long a caller's leaving may stay unexplained
 PROBE_S = 1.5
+LATE_S = 10.0  # how late a report of a beginning may be, on a machine that is busy
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
 CHANGED = "This button is not on the card as it stands now, so nothing happened."
@@ -598,6 +599,9 @@ class Desk:
             same = event.prompt_id == found.request.prompt_id
             # These reports come on a way of their own and may be late: the prompt's id tells old from new.
             if known and same is (event.move is not Move.STOP):
+                continue
+            # Without the id only time can tell: right after a question, a report of a beginning is a late one.
+            if not known and event.move is not Move.STOP and now.mono - found.asked.mono < LATE_S:
                 continue
             effects += self._settle(found, Outcome.MOVED_ON, now, detail=event.move.value)
         return effects

@@ -35,6 +35,20 @@ def folder(path: object) -> str:
     return f"Allow {path} for this session"
 
 
+def these(count: int) -> str:
+    return f"Allow these {count}…"
+
+
+def all_of(count: int) -> str:
+    return f"Allow all {count}"
+
+
+def option(number: int, words: str, *, chosen: bool | None = None) -> str:
+    """One of a question's options; `chosen` or not where several may be."""
+    mark = "" if chosen is None else "☑ " if chosen else "☐ "
+    return f"{mark}{number}. {words}"
+
+
 def sure(label: str) -> str:
     """The second tap, for what would last on a risky card."""
     return f"Yes: {label}"
@@ -71,6 +85,7 @@ TOLD_DENIED = "Denied from the phone."
 # What the agents' own terminals show
 
 CLAUDE_ASKS = "Do you want to proceed?"
+CLAUDE_PLAN_ASKS = "Would you like to proceed?"
 CLAUDE_HOOK_ALLOWED = "Allowed by PermissionRequest hook"
 CLAUDE_INTERRUPTED = "What should Claude do instead?"
 CODEX_ASKS = "Would you like to run the following command?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.agents.real import labels
 from tests.e2e.world import Message, World
 
 
@@ -67,6 +68,23 @@ class Phone:
 
     def reply(self, text: str, to: Message) -> None:
         self.world.reply(text, to)
+
+    def edit(self, card: Message, text: str) -> Message:
+        """Write another text for the card; it waits for one more tap then."""
+        self.tap(card, labels.EDIT)
+        self.reply(text, self.prompt(card))
+        self.says(card, "not allowed yet")
+        return card
+
+    def card_after(self, card: Message) -> Message:
+        """The next card that can be tapped."""
+
+        def find() -> Message | None:
+            later = [one for one in self.cards() if one["buttons"] and one["message_id"] > card["message_id"]]
+            return later[0] if later else None
+
+        found: Message = self.world.until(find)
+        return found
 
     def answer(self, label: str, *, containing: str = "") -> Message:
         """Wait for the card, and tap."""
