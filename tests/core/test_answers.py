@@ -679,6 +679,18 @@ def test_a_released_request_has_no_opinion_and_its_card_says_who() -> None:
     assert (card.outcome, card.detail) == (Outcome.RELEASED, "by Ada")
 
 
+def test_of_an_agent_that_may_have_no_terminal_it_is_not_said_that_it_asks_there() -> None:
+    """Headless, Claude Code denies what nobody answers."""
+    table = Table()
+    request = make_request(agent_id="a1")
+    attended = table.open(request)
+    assert told(table.tap(attended, "Ask at the terminal")) == "The agent asks at the terminal."
+    unattended = replace(make_request(2, agent_id="a1"), caller=replace(request.caller, attended=False))
+    table.open(unattended, message=20)
+    effects = table.press(unattended, table.choice(unattended, "Ask at the terminal"), message=20)
+    assert told(effects) == "The agent asks at the terminal, if it has one."
+
+
 def test_a_subagents_request_can_be_released_and_the_main_threads_has_its_dialog_open() -> None:
     table = Table()
     assert "Ask at the terminal" in table.labels(table.open(make_request(agent_id="a1")))

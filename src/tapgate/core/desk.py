@@ -352,7 +352,7 @@ class Desk:
                 return [AnswerTap(query_id, "Reply to the message below."), asked]
             case Act.RELEASE:
                 settled = self._settle(found, Outcome.RELEASED, now, detail=f"by {person.name}")
-                return _answered(settled, AnswerTap(query_id, "The agent asks at the terminal now."))
+                return _answered(settled, AnswerTap(query_id, f"The agent {words.asks(found.request)}."))
             case Act.CONFIRM:
                 return self._redraft(found, replace(found.draft, confirming=choice.key), query_id, "Really?")
             case Act.LIST:

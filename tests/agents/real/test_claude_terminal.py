@@ -304,3 +304,16 @@ def test_a_subagents_question_is_handed_to_the_terminal(lab: Lab) -> None:
     terminal.press_until_gone("Enter", labels.CLAUDE_ASKS)
     [result] = claude.api.wait_for_results(having="HELPER")
     assert result.text == "it-ran" and is_made(home)
+
+
+def test_with_a_shorter_hold_a_subagents_dialog_comes_by_itself(own_lab: Lab) -> None:
+    own_lab.world.configure(more="[hold]\nsubagent_s = 4")
+    own_lab.world.start_daemon()
+    home = own_lab.home()
+    agent = {"description": "Help", "prompt": "HELPER: make it", "subagent_type": "general-purpose"}
+    claude = own_lab.claude(Use("Agent", agent), others={"HELPER": [making(home)]}, home=home)
+    terminal = claude.interactive()
+    card = claude.phone.card("subagent general-purpose")
+    terminal.shows(labels.CLAUDE_ASKS)
+    assert labels.ASKS_AT_TERMINAL in claude.phone.says(card, labels.EXPIRED)
+    assert not is_made(home)
