@@ -274,9 +274,10 @@ def test_a_change_that_comes_after_the_terminals_yes_does_not_run_and_the_card_s
     slow = f"touch {home.project / 'made'}; until [ -e {go} ]; do sleep 0.1; done; echo it-ran"
     claude = lab.claude(Use("Bash", {"command": slow, "description": "Make it"}), home=home)
     terminal = claude.interactive()
-    card = claude.phone.edit(claude.phone.card(), f"touch {home.project / 'other'}")
+    card = claude.phone.card()
     terminal.press_until_gone("Enter", labels.CLAUDE_ASKS)
     terminal.until(lambda _: is_made(home))
+    claude.phone.edit(card, f"touch {home.project / 'other'}")
     claude.phone.tap(card, labels.RUN_EDITED)
     claude.phone.says(card, labels.CHANGED)
     go.touch()
