@@ -123,7 +123,7 @@ def _json(request: Request, setting: Setting) -> Iterator[str]:
     fields = dict(request.input)
     whole = {
         **{name: value for name, value in _circumstances(request, setting) if value and name != "description"},
-        "input": mask_value(fields)[0] if setting.mask else fields,
+        "input": mask_value(fields, only_named=True)[0] if setting.mask else fields,
         "buttons": [choice.label for choice in request.choices if choice.saved],
     }
     for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(whole):

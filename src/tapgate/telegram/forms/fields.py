@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -97,13 +97,16 @@ class Fields:
         self._spent += spent
 
     def spent(self, line: str) -> str:
-        """The line, counted: a form of many parts ends when it `is_enough`."""
+        """The line, counted: a form of many parts ends when there is no room for more."""
         self._spent += len(line) + 1
         return line
 
-    @property
-    def is_enough(self) -> bool:
-        return self._most is not None and self._spent > self._most
+    def while_room(self, parts: Iterable[Any]) -> Iterator[Any]:
+        for part in parts:
+            if self._most is not None and self._spent > self._most:
+                self.cut_more = True
+                return
+            yield part
 
     def size_of(self, name: str) -> str:
         """How large a text is on disk. Counted piece by piece: it may have 16 MiB."""
@@ -146,8 +149,8 @@ class Fields:
             value, cut = _pruned(value, budget)
             self.cut += cut.count
             self.cut_more |= cut.more
-        if self._mask:
-            value = mask_value({key: value})[0][key]
+        if self._mask:  # by names alone: whoever shows the text masks what can be seen in it
+            value = mask_value({key: value}, only_named=True)[0][key]
         return value if isinstance(value, str) else dumped(value)
 
 
