@@ -119,11 +119,7 @@ def _question(request: Request, background: Background, setting: Setting) -> tup
 
 def _shown(request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting) -> list[str]:
     clipper.left_out += content.cut
-    top = [_what(request, clipper, setting)]
-    if content.head:
-        top.append(
-            f"<code>{clipper.take(setting.place(content.head, request.project), _HEAD_UNITS, one_line=True)}</code>"
-        )
+    top = [_what(request, content, clipper, setting)]
     bottom = [
         f"<i>{clipper.take(aside, _NOTE_UNITS, one_line=True)}</i>" for aside in content.asides[:_MOST_ASIDES] if aside
     ]
@@ -190,8 +186,11 @@ def _gist(request: Request, setting: Setting) -> list[str]:
     return [*lines, "🙈 Your config sends a summary only: <b>what you allow here, you have not seen.</b>"]
 
 
-def _what(request: Request, clipper: Clipper, setting: Setting) -> str:
+def _what(request: Request, content: Content, clipper: Clipper, setting: Setting) -> str:
     line = f"<b>{clipper.take(_tool(request), _TOOL_UNITS, one_line=True)}</b>"
+    if content.head:
+        place = setting.place(content.head, request.project)
+        line += f" <code>{clipper.take(place, _HEAD_UNITS, one_line=True)}</code>"
     if request.event == "PreToolUse":
         line += " (before every call)"
     description = describe(request, setting)
