@@ -216,7 +216,7 @@ PURE = {
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
     "tapgate.telegram.markdown": {"re"},
     "tapgate.telegram.keyboard": {"dataclasses"},
-    "tapgate.telegram.card": {"collections.abc", "pathlib"},
+    "tapgate.telegram.card": {"collections.abc", "dataclasses", "pathlib"},
 }
 """What the pure modules may import from outside. Of pathlib only PurePath, which touches no file."""
 

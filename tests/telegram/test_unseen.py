@@ -119,3 +119,12 @@ def test_a_path_that_climbs_is_shown_as_it_is() -> None:
 def test_the_machine_is_named_where_it_has_a_name() -> None:
     text = shown(open_card(make_request()), replace(SETTING, machine="studio"))
     assert text.startswith("🔐 shop · Claude Code · studio\n")
+
+
+def test_how_much_is_missing_is_counted_wherever_it_was_cut() -> None:
+    for fields in ({"command": "x" * 100_000}, {"command": "ls", "description": "x" * 100_000}):
+        text = shown(open_card(make_request(tool_input=fields)))
+        missing = int(text.partition("✂️ ")[2].partition(" characters")[0].replace(",", ""))
+        assert missing + text.count("x") == 100_000
+    many = {"command": "ls", "description": list(range(100_000))}
+    assert "✂️ More than " in shown(open_card(make_request(tool_input=many)))

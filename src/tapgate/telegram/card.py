@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from tapgate.core import words
@@ -118,8 +119,10 @@ def _question(request: Request, background: Background, setting: Setting) -> tup
 
 
 def _shown(request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting) -> list[str]:
-    clipper.left_out += content.cut
-    top = [_what(request, content, clipper, setting)]
+    described = describe(request, setting)
+    content = replace(content, cut_more=content.cut_more or described.cut_more)
+    clipper.left_out += content.cut + described.cut
+    top = [_what(request, content, described.body, clipper, setting)]
     bottom = [
         f"<i>{clipper.take(aside, _NOTE_UNITS, one_line=True)}</i>" for aside in content.asides[:_MOST_ASIDES] if aside
     ]
@@ -186,14 +189,13 @@ def _gist(request: Request, setting: Setting) -> list[str]:
     return [*lines, "🙈 Your config sends a summary only: <b>what you allow here, you have not seen.</b>"]
 
 
-def _what(request: Request, content: Content, clipper: Clipper, setting: Setting) -> str:
+def _what(request: Request, content: Content, description: str, clipper: Clipper, setting: Setting) -> str:
     line = f"<b>{clipper.take(_tool(request), _TOOL_UNITS, one_line=True)}</b>"
     if content.head:
         place = setting.place(content.head, request.project)
         line += f" <code>{clipper.take(place, _HEAD_UNITS, one_line=True)}</code>"
     if request.event == "PreToolUse":
         line += " (before every call)"
-    description = describe(request, setting)
     if description:
         line += f" — {clipper.take(description, _NOTE_UNITS, one_line=True)}"
     return line

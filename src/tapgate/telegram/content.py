@@ -57,10 +57,11 @@ def _fields(request: Request, setting: Setting, most: int | None = CARD_CHARS) -
     return fields
 
 
-def describe(request: Request, setting: Setting, most: int | None = CARD_CHARS) -> str:
+def describe(request: Request, setting: Setting, most: int | None = CARD_CHARS) -> Content:
     """What the agent says about the call."""
-    description = request.input.get("description")
-    return "" if description is None else Fields({}, most=most, mask=setting.mask).plain(description, "description")
+    fields = Fields(request.input, most=most, mask=setting.mask)
+    said = fields.any("description") if request.input.get("description") is not None else ""
+    return Content(said, cut=fields.cut, cut_more=fields.cut_more)
 
 
 def summary_of(request: Request, setting: Setting) -> str:
@@ -140,7 +141,7 @@ def _buttons(request: Request) -> Iterator[str]:
 
 def _circumstances(request: Request, setting: Setting) -> tuple[tuple[str, str], ...]:
     return (
-        ("description", describe(request, setting, None)),
+        ("description", describe(request, setting, None).body),
         ("why it asks", request.decision_reason),
         ("blocked path", request.blocked_path),
         ("directory", request.cwd),
