@@ -18,7 +18,7 @@ import pytest
 from tapgate.core.risk import assess_request
 from tapgate.model import NO_BACKGROUND, Request
 from tapgate.telegram.card import fits, render_card
-from tapgate.telegram.content import whole_of
+from tapgate.telegram.content import TooLargeError, whole_of
 from tests.blocking import watched
 from tests.builders import make_request
 
@@ -137,6 +137,14 @@ async def test_neither_card_nor_file_holds_up_the_event_loop(name: str) -> None:
         ):
             await anyio.to_thread.run_sync(work)
     assert pulse.share < 0.5, pulse
+
+
+def test_what_no_file_can_hold_is_refused_before_it_is_made() -> None:
+    """Spelled out, a hidden character is many times as long."""
+    request = request_of("a file of one line", 0)
+    flood = replace(request, input={"file_path": "/a", "content": "\x7f" * (16 * MIB)})
+    with pytest.raises(TooLargeError, match="answer at the terminal, or deny here"):
+        whole_of(flood, NO_BACKGROUND, SETTING)
 
 
 async def test_the_detector_sees_what_holds_up_the_loop() -> None:
