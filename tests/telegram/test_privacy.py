@@ -100,6 +100,19 @@ def test_a_secret_that_would_be_cut_in_two_does_not_show_a_half(size: int) -> No
         assert SECRET[:12] not in shown(open_card(request))
 
 
+@pytest.mark.parametrize("tool", ["Bash", "mcp__a__b"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_secret_in_a_field_for_which_little_room_is_left_does_not_show_a_half(tool: str, nested: bool) -> None:
+    """Fields share a budget, and each may be shown on a line of its own: the last one is cut anywhere."""
+    for before in range(0, 80, 3):
+        last: Any = "x " * (before // 2) + SECRET
+        last = [{"deep": last}] if nested else last
+        for first in (16_300, 16_350, 16_384, 17_000):
+            fields = {"command": "ls", "first": "y " * (first // 2), "second": last}
+            request = make_request(tool=tool, tool_input=fields, suggestions=())
+            assert SECRET[:9] not in shown(open_card(request)).replace("ghp_‹", "")
+
+
 def test_a_masked_text_that_became_short_shows_no_half_of_a_secret_from_further_down() -> None:
     """Masks can be shorter than what they hide, so more of the text gets onto the card than is counted on."""
     many = "\n".join(f"TOKEN_{number}={SECRET}{number}" for number in range(2000))
