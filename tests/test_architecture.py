@@ -210,7 +210,7 @@ PURE = {
         "pydantic",  # here is where it is checked
     },
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
-    "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
+    "tapgate.telegram.text": {"collections.abc", "itertools", "re", "unicodedata"},
     "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
     "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},

@@ -121,6 +121,17 @@ def test_a_masked_text_that_became_short_shows_no_half_of_a_secret_from_further_
     assert all(SECRET[:10] not in line or "‹" in line for line in text.split("\n"))
 
 
+def test_the_agent_s_words_show_no_half_of_a_secret_at_their_cut_beginning() -> None:
+    """They are read from the end, and a long key behind the cut becomes a short mask."""
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7q7W8e9R0\n" * 200
+    for cut in range(0, 40, 3):
+        words = (f"{SECRET[cut:]} and then\n{key}-----END PRIVATE KEY-----\nso I ask.")[-10_000:]
+        text = shown(open_card(make_request(), background=Background(why=words)))
+        assert SECRET[-12:] not in text
+        assert "q7W8e9R0" not in text
+        assert "so I ask." in text
+
+
 def test_two_different_secrets_stay_two_different_lines() -> None:
     """A diff must show that a value changes, though not to what."""
     fields = {"file_path": "/a", "old_string": "API_KEY=q7w8e9r0t1y2u3i4", "new_string": "API_KEY=a1s2d3f4g5h6j7k8"}

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 MOST_BYTES = 256 * 1024  # read from the end; some lines are very long, and live without the rest
-MOST_CHARACTERS = 2000
+MOST_CHARACTERS = 10_000  # a card shows far less, but a secret must not be cut in two before it is masked
 
 
 def read_last_words(transcript_path: str, agent_id: str = "") -> str:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from tapgate.core import words
-from tapgate.core.masking import mask_text
 from tapgate.core.risk import sentence_of
 from tapgate.model import Act, Background, Card, Choice, Outcome, Phase, Ran, Request, Risk
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
@@ -15,7 +14,7 @@ from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.setting import Clock, Setting
-from tapgate.telegram.text import Clipper, escape, units, visible
+from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
 
 # Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
 _QUESTION_UNITS = 2200
@@ -274,10 +273,9 @@ def _line(text: str, setting: Setting, most: int = _LINE_UNITS) -> str:
 
 def _last(text: str, most: int, setting: Setting) -> str:
     """The end of a longer text: what was said right before the call."""
-    if setting.mask:
-        text = mask_text(text).text
-    shown = visible(text[-most:])
-    cut = len(text) > most or units(shown) > most
+    tail = masked_tail(text) if setting.mask else text
+    shown = visible(tail[-most:])
+    cut = len(tail) > most or len(text) > most > len(tail) or units(shown) > most
     while units(shown) > most:
         shown = shown[len(shown) // 10 + 1 :]
     return ("…" if cut else "") + escape(shown)
