@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format bench crash agents clean
+.PHONY: demo test check format bench gallery crash agents clean
 
 demo: $(STAMP)
 	@$(BIN)/tapgate demo $(ARGS)
@@ -24,6 +24,9 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
+
+gallery: $(STAMP)
+	$(BIN)/python -m bench.gallery $(ARGS)
 
 crash: $(STAMP)
 	$(BIN)/python -m tests.crash --rounds 200 $(ARGS)
