@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import socket
 import stat
 import tomllib
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from tapgate import paths
 from tapgate.errors import ConfigError, redact
-from tapgate.model import Person, Role
+from tapgate.model import Detail, Person, Role
 
 TOKEN_VARIABLE = "TAPGATE_TELEGRAM_TOKEN"  # noqa: S105
 CONFIG_VARIABLE = "TAPGATE_CONFIG"
@@ -45,12 +46,25 @@ class PersonEntry(_Table):
     role: Annotated[Role, Field(strict=False)] = Role.OWNER
 
 
+class Hold(_Table):
+    """How long a question is held on the phone where the agent shows no prompt of its own meanwhile."""
+
+    codex_s: Annotated[int, Field(ge=1, le=86_400)] | None = None
+    subagent_s: Annotated[int, Field(ge=1, le=86_400)] | None = None
+
+
 class JournalTable(_Table):
     keep_days: Annotated[int, Field(ge=1, le=36500)] = 90
     keep_inputs: bool = True
 
 
+class PrivacyTable(_Table):
+    mask: bool = True
+    detail: Annotated[Detail, Field(strict=False)] = Detail.FULL
+
+
 class Config(_Table):
+    machine: str = ""
     timeout_s: Annotated[int, Field(ge=2, le=86_400)] = 600
     socket_path: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_socket_path)
     state_dir: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_state_dir)
@@ -58,11 +72,22 @@ class Config(_Table):
     telegram: Telegram = Telegram()
     people: tuple[PersonEntry, ...] = Field(default=(), strict=False)
     journal: JournalTable = JournalTable()
+    hold: Hold = Hold()
+    privacy: PrivacyTable = PrivacyTable()
 
     @property
     def deadline_s(self) -> float:
         """How long a caller waits: a little less than the agent's own timeout."""
         return self.timeout_s - min(HOOK_MARGIN_S, self.timeout_s / 5)
+
+    def hold_s(self, *, agent: str, is_subagent: bool) -> float:
+        """How long a question may be held: as long as its caller waits, or shorter where the config says so."""
+        limits = [self.hold.codex_s if agent == "codex" else None, self.hold.subagent_s if is_subagent else None]
+        return min([self.deadline_s, *(float(limit) for limit in limits if limit is not None)])
+
+    def machine_name(self) -> str:
+        """What cards call this machine: its own name, or else the first part of the host's."""
+        return self.machine or socket.gethostname().partition(".")[0]
 
     def persons(self) -> tuple[Person, ...]:
         return tuple(
@@ -168,8 +193,8 @@ def read_token(config: Config) -> str:
         source = "telegram.token in the config"
     if not token:
         raise ConfigError(
-            "there is no bot token; get one from @BotFather and put it into [telegram] token or token_file, "
-            f"or into {TOKEN_VARIABLE}"
+            "there is no bot token; run `tapgate setup`, or get one from @BotFather and put it into [telegram] token "
+            f"or token_file, or into {TOKEN_VARIABLE}"
         )
     if not TOKEN_SHAPE.fullmatch(token):
         raise ConfigError(f"{source}: this does not look like a bot token (123456789:ABC…)")
@@ -232,6 +257,8 @@ def _fields(location: tuple[str | int, ...]) -> Mapping[str, FieldInfo]:
         "telegram": Telegram,
         "people": PersonEntry,
         "journal": JournalTable,
+        "hold": Hold,
+        "privacy": PrivacyTable,
     }
     table = tables[str(location[0])] if len(location) > 1 else Config
     return table.model_fields

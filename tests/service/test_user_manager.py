@@ -136,3 +136,43 @@ def test_a_wrong_config_is_said_and_not_tried_again(manager: UserManager, world:
     assert found["NRestarts"] == "0"
     status = manager.tapgate("service", "status")
     assert status.returncode == 1 and "failed (exit-code, exit code 78)" in status.stdout
+
+
+def test_the_token_comes_from_a_credential(manager: UserManager, world: World) -> None:
+    text = world.config_path.read_text()
+    token = text.split("token = '")[1].split("'")[0]
+    drop_in = manager.home / ".config" / "systemd" / "user" / "tapgate.service.d"
+    drop_in.mkdir(parents=True)
+    (drop_in / "token.conf").write_text("[Service]\nLoadCredential=telegram-token:%h/.config/tapgate/token\n")
+    (world.config_path.parent / "token").write_text(f"{token}\n")
+    for path in (drop_in, drop_in.parent, drop_in.parent.parent, world.config_path.parent / "token"):
+        os.chown(path, UID, UID)
+    install(manager)
+    world.config_path.write_text(text.replace(f"token = '{token}'\n", ""))
+    restarted = manager.run("systemctl", "--user", "restart", "tapgate.service")
+    assert restarted.returncode == 0, manager.show()["StatusText"]
+    world.until(lambda: world.get("state")["pollers"])
+
+
+def test_a_moved_socket_and_a_strange_config_path_are_taken_over_while_it_runs(
+    manager: UserManager, world: World
+) -> None:
+    """What stands in quotes in the unit is what systemd hands over; and nobody listens at the old place any more."""
+    pid = install(manager)["MainPID"]
+    strange = world.config_path.with_name("a config, 100% $HOME \"q\" 'a' \\ ü.toml")
+    moved = manager.home / "run 50%" / "d.sock"
+    moved.parent.mkdir()
+    moved.parent.chmod(0o700)
+    text = world.config_path.read_text()
+    strange.write_text(text.replace(str(world.socket_path), str(moved)))
+    for path in (strange, moved.parent):
+        os.chown(path, UID, UID)
+    done = manager.tapgate("service", "install", "--yes", "--config", str(strange))
+    assert done.returncode == 0, done.stderr
+    found = manager.until(ActiveState="active")
+    assert found["MainPID"] != pid
+    assert Path(f"/proc/{found['MainPID']}/cmdline").read_bytes().split(b"\0")[-2].decode() == str(strange)
+    status = manager.tapgate("status", "--config", str(strange))
+    assert status.returncode == 0, status.stderr
+    old = manager.tapgate("status")
+    assert old.returncode == 1 and "the daemon is not running" in old.stderr

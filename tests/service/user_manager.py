@@ -18,7 +18,17 @@ UID = 64242
 SYSTEMD = Path("/usr/lib/systemd/systemd")
 CGROUPS = "/sys/fs/cgroup"
 PATIENCE_S = 30.0
-BOOT = """
+# What is hidden from other users (a checkout or a Python in /root) is shown to them, here and nowhere else.
+SHOW = """
+mkdir -p /run/kept
+number=0
+for path in $SHOWN; do number=$((number + 1)); mkdir /run/kept/$number; mount --bind $path /run/kept/$number; done
+for path in $HIDDEN; do mount -t tmpfs -o mode=755 tmpfs $path; done
+number=0
+for path in $SHOWN; do number=$((number + 1)); mkdir -p $path; mount --bind /run/kept/$number $path; done
+cd /
+"""
+BOOT = f"""
 set -e
 umount -R /sys/fs/cgroup 2>/dev/null || true
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
@@ -26,19 +36,23 @@ mkdir /sys/fs/cgroup/$GROUP
 chown -R $UID_ /sys/fs/cgroup/$GROUP
 echo $$ > /sys/fs/cgroup/$GROUP/cgroup.procs
 mount -t tmpfs -o mode=755 tmpfs /run
-mkdir -p /run/systemd/system /run/systemd/unit-root /run/systemd/propagate /run/user/$UID_ /run/kept
+mkdir -p /run/systemd/system /run/systemd/unit-root /run/systemd/propagate /run/credentials /run/user/$UID_
 chown $UID_:$UID_ /run/user/$UID_
 chmod 700 /run/user/$UID_
-# What is hidden from other users (a checkout or a Python in /root) is shown to this one, here and nowhere else.
-number=0
-for path in $SHOWN; do number=$((number + 1)); mkdir /run/kept/$number; mount --bind $path /run/kept/$number; done
-for path in $HIDDEN; do mount -t tmpfs -o mode=755 tmpfs $path; done
-number=0
-for path in $SHOWN; do number=$((number + 1)); mkdir -p $path; mount --bind /run/kept/$number $path; done
-cd /
+{SHOW}
 umask 022
 exec setpriv --reuid $UID_ --regid $UID_ --clear-groups --inh-caps=-all /usr/lib/systemd/systemd --user
 """
+
+
+def shown_to_all(*words: str, **environ: str) -> list[str]:
+    """A command of root's that may become any user and still finds Python and this checkout."""
+    shown, hidden = _paths()
+    script = f'set -e; mount -t tmpfs -o mode=755 tmpfs /run; {SHOW} exec "$@"'
+    settings = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1", **environ}
+    settings |= {"SHOWN": " ".join(shown), "HIDDEN": " ".join(hidden)}
+    enter = ("unshare", "--mount", "--propagation", "private", "sh", "-c", script, "sh")
+    return ["env", "-i", *(f"{name}={value}" for name, value in settings.items()), *enter, *words]
 
 
 class UserManager:

@@ -1,21 +1,20 @@
-"""What every dialect offers, and the parts that agents share: reading JSON, fingerprints, choices and their seals."""
+"""What every dialect offers, and the parts that agents share: reading JSON, fingerprints of calls, a common choice."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tapgate.core.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
-from tapgate.model import Call, Caller, Choice, Decision, Json, Request
+from tapgate.model import Act, Call, Caller, Choice, Decision, Json, Request
 
 MOST_VALUES = 250_000  # no card shows that many; as Python values, 16 MiB of tiny ones would be half a gigabyte
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -118,31 +117,9 @@ def call_of(event: ToolEvent) -> Call:
     )
 
 
-def sealed(choices: Sequence[Choice]) -> tuple[Choice, ...]:
-    """Tie each key to what its button says and does.
-
-    The seal travels in the button. After an upgrade that words or orders choices differently, an old button no longer
-    fits and is refused, where a bare number would have meant something that its card never said.
-    """
-    return tuple(replace(choice, seal=_seal(choice)) for choice in choices)
-
-
-def _seal(choice: Choice) -> str:
-    decision = choice.decision
-    text = json.dumps(
-        [
-            choice.key,
-            choice.label,
-            choice.act,
-            decision.verdict,
-            decision.message,
-            decision.interrupt,
-            list(decision.updates),
-            decision.updated_input,
-        ],
-        sort_keys=True,
-    )
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
+def release_choice() -> Choice:
+    """For agents that show no prompt of their own while the hook waits: a person at the desk gets it back."""
+    return Choice("g", "Ask at the terminal", Act.RELEASE)
 
 
 def _is_crowded(raw: bytes) -> bool:

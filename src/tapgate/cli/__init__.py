@@ -15,9 +15,13 @@ from tapgate.cli.demo import demo
 from tapgate.cli.doctor import doctor
 from tapgate.cli.hooks import hooks
 from tapgate.cli.log import log
+from tapgate.cli.pair import pair
+from tapgate.cli.people import people
 from tapgate.cli.service import service
+from tapgate.cli.setup import setup
 from tapgate.cli.simulator import simulator
 from tapgate.cli.status import status
+from tapgate.cli.trial import test
 from tapgate.errors import TapgateError, redact
 
 app = typer.Typer(
@@ -27,6 +31,10 @@ app = typer.Typer(
     add_completion=True,
     pretty_exceptions_enable=False,
 )
+app.command()(setup)
+app.command()(pair)
+app.add_typer(people, name="people")
+app.command()(test)
 app.command()(daemon)
 app.command()(demo)
 app.command()(simulator)

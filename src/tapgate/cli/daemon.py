@@ -51,7 +51,7 @@ def daemon(
     from tapgate.daemon.sockets import inherited_socket
     from tapgate.errors import ConfigError, TapgateError
 
-    faulthandler.enable()  # the watchdog's SIGABRT then leaves in the log where it hung; names and lines, no values
+    faulthandler.enable(file=2)  # the watchdog's SIGABRT then leaves in the log where it hung: names, and no values
     form = settle_format(LogFormat(log_format), environ=os.environ, fd=2)
     log = start_logging(LogLevel.DEBUG.number if debug else LogLevel(log_level).number, form=form)
     inherited = inherited_socket()
@@ -67,7 +67,7 @@ def daemon(
         token = read_token(loaded)
         if not loaded.people:
             raise ConfigError(
-                "nobody is listed under [[people]] in the config, so nobody could answer; add your user_id"
+                "nobody is listed under [[people]] in the config, so nobody could answer; run `tapgate pair`"
             )
         for sentence in find_exposed(config, loaded):
             log.warning(sentence)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import asdict
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -21,6 +22,7 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
+from tapgate.core.risk import assess_request
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
@@ -28,14 +30,15 @@ from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.notify import Notifier, Watchdog
 from tapgate.daemon.reports import Reports
-from tapgate.daemon.roster import Roster
+from tapgate.daemon.sessions import Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Instant
+from tapgate.model import Background, Instant, Request, Risk
 from tapgate.paths import make_private_dir
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
+from tapgate.telegram.setting import Setting
 
 LEAVE_S = 1.5  # how long a stopping daemon waits for its callers to take their answers
 DRAIN_S = 8.0  # and for its last edits to reach Telegram; what is left is made up for at the next start
@@ -59,11 +62,18 @@ class Daemon:
         self._config = config
         self._token = token
         self._report = self._reports = Reports(report, wall=time.time)
-        self._roster = Roster(wall=time.time)
+        self._sessions = Sessions(wall=time.time)
         self._debug = debug
         self._inherited = inherited
         self._notifier = notifier or Notifier()
         self._people = config.persons()
+        self._setting = Setting(
+            clock=_clock_words,
+            machine=config.machine_name(),
+            home=str(Path.home()),
+            mask=config.privacy.mask,
+            detail=config.privacy.detail,
+        )
         self._poll_noted = 0.0
         self._started_at = time.time()
         self._stop = anyio.Event()
@@ -91,17 +101,18 @@ class Daemon:
             )
             stack.push_async_callback(self._journal.close)
             self._engine = Engine(
-                Desk(self._people, hold_s=config.deadline_s),
+                Desk(self._people, hold_s=config.deadline_s, hold_of=self._hold_of, assess=_assess),
                 self._journal,
                 clock=_now,
                 report=self._report,
-                look=look_around,
+                look=self._look_around,
+                assess=_assess,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
                 emit=self._emit,
                 command=self._command,
-                clock=_clock_words,
+                setting=self._setting,
                 per_chat_s=config.telegram.per_chat_s,
                 offset=await self._journal.offset(),
                 last_poll=await self._journal.last_poll(),
@@ -115,10 +126,14 @@ class Daemon:
                 self._engine,
                 report=self._report,
                 status=self._status,
-                noted=self._roster.note,
+                noted=self._sessions.note,
                 caller_uids=config.caller_uids,
+                debug=self._debug,
             )
             await self._serve(listener, ready)
+
+    def _hold_of(self, request: Request) -> float:
+        return self._config.hold_s(agent=request.caller.agent, is_subagent=bool(request.call.agent_id))
 
     def _lock_socket(self, stack: AsyncExitStack) -> None:
         path = self._config.socket_path.with_suffix(".lock")
@@ -193,10 +208,13 @@ class Daemon:
             return
         if name == "history":
             rows = await self._journal.trail(TrailQuery(limit=200))
-            text = render_history(rows)
+            text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text, is_html=True))
+
+    def _look_around(self, request: Request) -> Background:
+        return look_around(request, home=self._setting.home, now=time.time())
 
     def _status(self) -> bytes:
         """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""
@@ -215,7 +233,7 @@ class Daemon:
                 "open_requests": len(cards),
                 "sessions": [
                     {**asdict(session), "open_requests": waiting[session.agent, session.id]}
-                    for session in self._roster.sessions()
+                    for session in self._sessions.sessions()
                 ],
                 "last_poll_at": poller.last_success,
                 "telegram": poller.trouble or "ok",
@@ -236,6 +254,10 @@ class Daemon:
         while True:
             await anyio.sleep(PURGE_S)
             await self._journal.purge()
+
+
+def _assess(request: Request) -> tuple[Risk, ...]:
+    return assess_request(request, home=str(Path.home()))
 
 
 def _count(people: int) -> str:

@@ -97,11 +97,13 @@ class Listener:
         noted: Callable[[Caller, Heard], None] = lambda caller, heard: None,
         caller_uids: Collection[int] = (),
         most_held_bytes: int = MOST_HELD_BYTES,
+        debug: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._sock = sock
         self._engine = engine
         self._report = report
         self._status = status
+        self._debug = debug
         self._noted = noted
         self._caller_uids = frozenset({os.getuid(), *caller_uids})
         self._stall_s = stall_s
@@ -204,6 +206,8 @@ class Listener:
                 heard = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
         else:
             heard = dialect.parse(request_id, caller, body)
+        # Of the id only a part, as the whole is the caller's secret; of what it says nothing.
+        self._debug(f"caller {caller.pid}, {request_id[:8]}: {type(heard).__name__}, {len(body)} bytes")
         self._noted(caller, heard)
         if isinstance(heard, Request):
             await self._wait(connection, heard)

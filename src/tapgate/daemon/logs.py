@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,6 +14,8 @@ from typing import TextIO
 
 from tapgate.core.masking import mask_text
 from tapgate.errors import redact
+
+_QUOTING = re.compile(r"(\w*(?:Error|Exception): |\)(?=\s|$))")
 
 
 class LogFormat(StrEnum):
@@ -85,12 +88,13 @@ def start_logging(
     level: int = logging.INFO, stream: TextIO | None = None, *, form: LogFormat = LogFormat.HUMAN
 ) -> logging.Logger:
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(_formatter(form))
+    handler.setFormatter(formatter_of(form))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     for name in ("httpx", "httpcore", "telegram"):  # httpx logs every URL, and so the token, at INFO
         logging.getLogger(name).setLevel(max(level, logging.WARNING))
+    logging.getLogger("asyncio").setLevel(max(level, logging.INFO))  # below that it names its selector, and no more
     # It logs a traceback for each answer that is no JSON; what that means is reported by us, in one line.
     logging.getLogger("telegram.request").setLevel(logging.CRITICAL)
     return logging.getLogger("tapgate")
@@ -108,7 +112,7 @@ def settle_format(asked: LogFormat, *, environ: Mapping[str, str], fd: int) -> L
     return LogFormat.JOURNAL if is_journal else LogFormat.HUMAN
 
 
-def _formatter(form: LogFormat) -> logging.Formatter:
+def formatter_of(form: LogFormat) -> logging.Formatter:
     match form:
         case LogFormat.JSON:
             return JsonFormatter()
@@ -130,4 +134,8 @@ def _priority(level: int) -> int:
 
 
 def _clean(text: str) -> str:
-    return mask_text(redact(text)).text
+    """What an error quotes is masked as a text of its own, too: some secrets are known by what begins their line."""
+    parts = _QUOTING.split(mask_text(redact(text)).text)
+    return parts[0] + "".join(
+        part if number % 2 == 0 else mask_text(part).text for number, part in enumerate(parts[1:])
+    )

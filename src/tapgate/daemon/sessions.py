@@ -23,7 +23,7 @@ class Session:
     last_at: float
 
 
-class Roster:
+class Sessions:
     def __init__(self, *, wall: Callable[[], float]) -> None:
         self._wall = wall
         self._sessions: dict[tuple[str, str], Session] = {}

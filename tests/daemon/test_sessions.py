@@ -6,7 +6,7 @@ from tapgate.agents.dialect import Nothing
 from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.daemon.reports import LONGEST, Report, Reports
 from tapgate.daemon.reports import MOST as MOST_REPORTS
-from tapgate.daemon.roster import KEPT_S, LONGEST_ID, MOST, Roster, Session
+from tapgate.daemon.sessions import KEPT_S, LONGEST_ID, MOST, Session, Sessions
 from tapgate.model import Call, Caller
 from tests.builders import make_request
 
@@ -23,7 +23,7 @@ class Clock:
 
 def test_a_session_is_there_from_its_first_word_to_its_end() -> None:
     clock = Clock()
-    roster = Roster(wall=clock)
+    roster = Sessions(wall=clock)
     request = make_request()
     roster.note(request.caller, request)
     clock.now += 60
@@ -35,7 +35,7 @@ def test_a_session_is_there_from_its_first_word_to_its_end() -> None:
 
 def test_the_last_heard_stands_first_and_two_agents_are_two() -> None:
     clock = Clock()
-    roster = Roster(wall=clock)
+    roster = Sessions(wall=clock)
     for name, agent in (("a", "claude"), ("b", "claude"), ("a", "codex"), ("b", "claude")):
         clock.now += 1
         roster.note(Caller(agent=agent, deadline_s=5), SessionMoved(name, "", Move.PROMPT))
@@ -43,14 +43,14 @@ def test_the_last_heard_stands_first_and_two_agents_are_two() -> None:
 
 
 def test_a_word_without_a_project_does_not_take_it_away() -> None:
-    roster = Roster(wall=Clock())
+    roster = Sessions(wall=Clock())
     roster.note(CALLER, SessionMoved("a", "", Move.PROMPT))
     roster.note(Caller(agent="claude", deadline_s=5), SessionMoved("a", "", Move.STOP))
     assert roster.sessions()[0].project == "/home/dev/shop"
 
 
 def test_what_says_nothing_of_a_session_is_not_counted() -> None:
-    roster = Roster(wall=Clock())
+    roster = Sessions(wall=Clock())
     roster.note(CALLER, Nothing("Notification"))
     roster.note(CALLER, SessionMoved("", "", Move.PROMPT))
     assert roster.sessions() == ()
@@ -58,14 +58,14 @@ def test_what_says_nothing_of_a_session_is_not_counted() -> None:
 
 def test_an_agent_that_was_killed_is_forgotten() -> None:
     clock = Clock()
-    roster = Roster(wall=clock)
+    roster = Sessions(wall=clock)
     roster.note(CALLER, SessionMoved("a", "", Move.PROMPT))
     clock.now += KEPT_S
     assert roster.sessions() == ()
 
 
 def test_a_flood_of_sessions_is_held_within_bounds() -> None:
-    roster = Roster(wall=Clock())
+    roster = Sessions(wall=Clock())
     for number in range(MOST + 50):
         roster.note(CALLER, SessionMoved(f"{number:04d}" + "x" * 100_000, "", Move.PROMPT))
     sessions = roster.sessions()
