@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format bench gallery crash clean
+.PHONY: demo test check format bench crash agents clean
 
 demo: $(STAMP)
 	@$(BIN)/tapgate demo $(ARGS)
@@ -25,11 +25,12 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
-gallery: $(STAMP)
-	$(BIN)/python -m bench.gallery $(ARGS)
-
 crash: $(STAMP)
 	$(BIN)/python -m tests.crash --rounds 200 $(ARGS)
+
+# The real agents that tests/agents/real runs, in versions pinned there: into .agents, or where TAPGATE_AGENTS says.
+agents:
+	@$(PYTHON) -m tests.agents.real.pinned
 
 # uv where it is there, pip otherwise. The stamp makes it run again when the dependencies change.
 $(STAMP): pyproject.toml

@@ -33,6 +33,10 @@ class LockedError(TapgateError):
     """Another daemon is running."""
 
 
+class NotRunningError(TapgateError):
+    """Nobody listens where the daemon should."""
+
+
 class SocketError(TapgateError):
     """The socket or its directory cannot be used safely."""
 
@@ -43,3 +47,11 @@ class JournalError(TapgateError):
 
 class FrontError(TapgateError):
     """Telegram refused for good. `str(error)` is the reason in words."""
+
+
+class ServiceError(TapgateError):
+    """The system's service manager cannot be used, or refused."""
+
+
+class SettingsError(TapgateError):
+    """An agent's settings cannot be read, or must not be written as they are."""

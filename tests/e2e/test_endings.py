@@ -193,7 +193,7 @@ def test_a_denial_that_crossed_a_yes_at_the_terminal_is_told_in_plain_words(worl
     assert decision(finish(caller)[0])["behavior"] == "deny"
     world.says(card, "Denied by Ada")
     world.tell(ended(duration_ms=600))
-    final = world.says(card, "but it had already been allowed at the terminal, and it ran")
+    final = world.says(card, "but the terminal was first, and it ran as allowed there")
     assert final["buttons"] == []
 
 

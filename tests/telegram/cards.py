@@ -9,7 +9,20 @@ from pathlib import Path
 
 from tapgate.agents import DIALECTS
 from tapgate.core.case import Case
-from tapgate.model import NO_BACKGROUND, Act, Answer, Background, Caller, Card, Choice, Outcome, Phase, Ran, Request
+from tapgate.model import (
+    NO_BACKGROUND,
+    Act,
+    Answer,
+    Background,
+    Caller,
+    Card,
+    Choice,
+    Draft,
+    Outcome,
+    Phase,
+    Ran,
+    Request,
+)
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_text
 from tapgate.simulator.markup import parse_reply_markup
@@ -74,6 +87,12 @@ def open_card(
     case.refreshed = refreshed
     case.background = background
     return case.card()
+
+
+def shown_in_steps(request: Request) -> str:
+    """Everything that a card shows in the course of its questions."""
+    steps = range(len(request.form.questions) if request.form is not None else 1)
+    return "\n".join(shown(replace(open_card(request), draft=Draft(at=step))) for step in steps)
 
 
 def _case(request: Request) -> Case:

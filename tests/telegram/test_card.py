@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from tapgate.agents import parse_request
 from tapgate.core.case import SHOW_WHOLE
-from tapgate.model import Answer, Background, Caller, Outcome, Phase, Ran, Request, Risk, Verdict
+from tapgate.core.drafts import answer_of, with_pick
+from tapgate.model import Answer, Background, Caller, Draft, Outcome, Phase, Ran, Request, Risk, Verdict
 from tapgate.telegram.text import MAX_UNITS, units, visible
 from tests.agents.forms import PERMISSIONS, TOOL_INPUTS
 from tests.builders import SUGGESTION, choice_of, make_request
@@ -30,6 +31,7 @@ from .cards import (
     sending_card,
     settled_card,
     shown,
+    shown_in_steps,
     whole_of,
 )
 
@@ -64,7 +66,7 @@ def test_telegram_takes_every_older_form_in_every_state(form: dict[str, Any]) ->
 @pytest.mark.parametrize("request_", CAPTURED.values(), ids=CAPTURED)
 def test_every_recorded_request_fits_and_nothing_of_it_is_missing(request_: Request) -> None:
     assert fits(request_)
-    assert not missing_from(shown(open_card(request_)), request_.input)
+    assert not missing_from(shown_in_steps(request_), request_.input)
 
 
 def test_the_recordings_hold_questions_of_both_agents() -> None:
@@ -122,8 +124,8 @@ def test_a_codex_card_says_codex() -> None:
 
 
 def test_a_question_for_the_terminal_says_so() -> None:
-    text = shown(open_card(CAPTURED["claude-PermissionRequest.AskUserQuestion"]))
-    assert "These questions take more than one tap: answer them at the terminal, or deny here." in text
+    text = shown(open_card(make_request(tool="AskUserQuestion", tool_input={"questions": ["?"]})))
+    assert "These questions cannot be shown here: answer them at the terminal, or skip them." in text
 
 
 def test_without_a_project_the_card_says_so() -> None:
@@ -147,7 +149,7 @@ def labelled(count: int, length: int) -> Request:
 def test_a_long_button_text_is_spelled_out_on_the_card() -> None:
     request = labelled(1, 49)
     assert fits(request)
-    assert f"▸ {request.choices[-1].label}" in shown(open_card(request)).split("\n")
+    assert f"▸ {choice_of(request, 's0').label}" in shown(open_card(request)).split("\n")
     assert "▸" in shown(open_card(labelled(1, 33))), "a phone may not show all of it"
     assert "▸" not in shown(open_card(labelled(1, 32)))
 
@@ -159,7 +161,7 @@ def test_a_button_that_cannot_be_spelled_out_is_not_offered_before_its_words_wer
         assert SHOW_WHOLE in card.choices
         assert not [choice for choice in card.choices if choice.decision.verdict is Verdict.ALLOW]
         assert "✂️ Some buttons say more than fits here. “Show all of it” sends their words." in shown(card)
-        assert all(f"button: {choice.label}" in whole_of(request)[1].decode() for choice in request.choices[4:])
+        assert all(f"button: {choice.label}" in whole_of(request)[1].decode() for choice in request.choices[5:])
         shown(open_card(request, seen=True))
     assert fits(labelled(4, 160))
     assert "✂️" not in shown(open_card(labelled(4, 160)))
@@ -168,7 +170,8 @@ def test_a_button_that_cannot_be_spelled_out_is_not_offered_before_its_words_wer
 def test_an_answered_question_says_the_option_and_not_allowed() -> None:
     question = {"question": "Drop it?", "options": [{"label": "Deny"}, {"label": "Yes"}]}
     request = make_request(tool="AskUserQuestion", tool_input={"questions": [question]}, suggestions=())
-    answer = answer_by(choice_of(request, "o0"))
+    assert request.form is not None
+    answer = answer_by(answer_of(request, with_pick(request.form, Draft(), 0)))
     text = shown(settled_card(request, Outcome.ALLOWED, answer=answer))
     assert "Answered “Deny” by Ada" in text and "Allowed" not in text
 
@@ -298,7 +301,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         Ran.AGAINST,
         "",
         [
-            "⚠️ Denied by Ada, but it had already been allowed at the terminal, and it ran · 08:01, after 1 min 05 s",
+            "⚠️ Denied by Ada, but the terminal was first, and it ran as allowed there · 08:01, after 1 min 05 s",
         ],
     ),
     "not taken": (
@@ -350,7 +353,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         Ran.UNKNOWN,
         "",
-        ["▫️ The agent stopped waiting · 08:01 · the agent asks at the terminal"],
+        ["▫️ The agent stopped waiting · 08:01"],
     ),
     "expired": (
         Outcome.EXPIRED,
@@ -365,6 +368,13 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         Ran.UNKNOWN,
         "",
         ["▫️ tapgate was stopped · 08:01 · the agent asks at the terminal"],
+    ),
+    "handed back": (
+        Outcome.RELEASED,
+        "",
+        Ran.UNKNOWN,
+        "by Ada",
+        ["🖥 Handed back to the terminal (by Ada) · 08:01 · the agent asks at the terminal"],
     ),
     "superseded": (
         Outcome.SUPERSEDED,
@@ -655,7 +665,7 @@ def test_of_a_request_that_fits_nothing_is_missing_and_of_any_other_the_card_say
     card = open_card(request)
     text = shown(card)
     if fits(request):
-        assert missing_from(text, request.input) == []
+        assert missing_from(shown_in_steps(request), request.input) == []
         assert " characters are not shown. " not in text
         assert SHOW_WHOLE not in card.choices
     else:

@@ -217,7 +217,7 @@ def test_the_whole_content_is_a_file_with_everything_in_it() -> None:
     assert data.decode() == (
         'stops after 5 s\nodd: ["x"]\n\nmake\ntest\n\ndescription: Build it\n\nwhy it asks: outside\n\n'
         "blocked path: /etc\n\ndirectory: /home/dev/shop\n\ntool: Bash\n\n"
-        "button: Always allow `npm test *` in this project"
+        "button: Always allow `npm test *` in this project\n\nbutton: Always allow `npm test *` in this session"
     )
 
 

@@ -209,7 +209,8 @@ def test_a_summary_can_be_answered_and_its_file_holds_only_the_buttons() -> None
     assert fits(request, setting=BRIEF)
     assert not fits(request)
     data = whole_of(request, setting=BRIEF)[1].decode()
-    assert data == "tool: Bash\n\n\nbutton: Always allow `npm test *` in this project"
+    assert data.startswith("tool: Bash\n\n\nbutton: Always allow `npm test *` in this project")
+    assert "xx" not in data
 
 
 @pytest.mark.parametrize(

@@ -133,6 +133,11 @@ def _masked(text: str, finds: list[Find], kinds: dict[str, None], start: int = 0
     return text[start:]
 
 
+def has_mask(text: str) -> bool:
+    """Whether a part of this is a mask and not what it hides."""
+    return _MASK.search(text) is not None
+
+
 def _replaced(text: str, finds: list[Find]) -> str:
     parts = []
     end = 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
 from tapgate.core import words
+from tapgate.core.drafts import edited_text
 from tapgate.core.risk import sentence_of
 from tapgate.model import Act, Background, Card, Choice, Outcome, Phase, Ran, Request, Risk
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
@@ -14,6 +15,7 @@ from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.setting import Clock, Setting
+from tapgate.telegram.steps import left_out_of_questions, step_of
 from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
 
 # Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
@@ -37,6 +39,7 @@ _MARKS = {
     Outcome.DENIED: "⛔️",
     Outcome.TERMINAL_ALLOWED: "🖥",
     Outcome.TERMINAL_DENIED: "🖥",
+    Outcome.RELEASED: "🖥",
     Outcome.EXPIRED: "⌛️",
     Outcome.NOT_RECORDED: "⚠️",
     Outcome.NOT_SHOWN: "⚠️",
@@ -54,6 +57,8 @@ def fits(request: Request, background: Background, setting: Setting) -> bool:
     """
     if not _are_spelled_out(request.choices, setting):
         return False
+    if request.form is not None:
+        return not left_out_of_questions(request, setting)
     return setting.is_brief or _question(request, background, setting)[1]
 
 
@@ -61,17 +66,38 @@ def render_card(card: Card, setting: Setting) -> str:
     if card.phase is Phase.SETTLED:
         return "\n".join(_settled(card, setting))
     lines = [_first(card, setting), *_risks(card.risks, setting)]
-    lines += _gist(card.request, setting) if setting.is_brief else _question(card.request, card.background, setting)[0]
+    step = step_of(card, setting)
+    if step is None or not step.replaces:
+        lines += _content(card, setting)
+    if step is not None:
+        lines += step.lines
+    left_out = left_out_of_questions(card.request, setting)
+    if left_out:
+        lines.append(f"✂️ <b>{left_out:,} characters are not shown.</b> “Show all of it” sends them.")
+    if step is not None and step.replaces and card.background.why and not setting.is_brief:
+        lines.append(_why(card.background, setting))
     lines += _buttons_spelled_out(card, setting)
     if card.phase is Phase.SENDING and card.answer is not None:
         answer = card.answer
         lines.append(f"📤 <b>{_line(answer.label, setting)}</b> by {_line(answer.person, setting)}: sending…")
     else:
         place = "" if setting.is_brief else _line(_home_ground(card.request, setting), setting)
-        lines.append(f"⏳ until {escape(setting.clock(card.deadline_at))}{f' · in {place}' if place else ''}")
+        number, of = card.place
+        facts = [f"⏳ until {escape(setting.clock(card.deadline_at))}", *([f"{number} of {of} open"] if of > 1 else [])]
+        lines.append(" · ".join([*facts, *([f"in {place}"] if place else [])]))
         if card.refreshed:
             lines.append("↻ tapgate was away for a while. If you tapped before, tap again.")
     return "\n".join(lines)
+
+
+def _content(card: Card, setting: Setting) -> list[str]:
+    if setting.is_brief:
+        return _gist(card.request, setting)
+    return _question(card.request, card.background, setting)[0]
+
+
+def _why(background: Background, setting: Setting) -> str:
+    return f"<blockquote expandable>💬 {_last(background.why, _WHY_UNITS, setting)}</blockquote>"
 
 
 # Who, and what is risky
@@ -138,7 +164,7 @@ def _shown(request: Request, content: Content, background: Background, clipper: 
     if missing:
         middle.append(f"✂️ <b>{missing} not shown.</b> “Show all of it” sends {'it' if missing[:1] == 'M' else 'them'}.")
     if background.why:
-        bottom.insert(0, f"<blockquote expandable>💬 {_last(background.why, _WHY_UNITS, setting)}</blockquote>")
+        bottom.insert(0, _why(background, setting))
     return [*top, *middle, *bottom]
 
 
@@ -235,8 +261,13 @@ def _consequence(card: Card, setting: Setting) -> str:
     answer = card.answer
     if answer is None:
         return ""
+    if card.ran is Ran.AGAINST:
+        return ""  # what the phone said beyond yes or no did not come to pass
     if answer.saved and card.outcome is Outcome.ALLOWED:
         return f" · {_line(answer.saved, setting, _NOTE_UNITS)}"
+    text = edited_text(card.request, answer.decision)
+    if text is not None and card.outcome is Outcome.ALLOWED:
+        return f" · instead: <code>{_line(text, setting, _NOTE_UNITS)}</code>"
     said = ""
     if answer.choice_key == "r" and card.outcome is Outcome.DENIED:
         said = f" · <i>“{_line(answer.decision.message, setting, _NOTE_UNITS)}”</i>"
@@ -250,7 +281,7 @@ def _consequence(card: Card, setting: Setting) -> str:
 
 def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
     """A phone shows only the beginning of a long button; its exact words stand here. The longest come first."""
-    wide = sorted((choice for choice in card.choices if is_wide(choice)), key=is_cut, reverse=True)
+    wide = sorted((choice for choice in _own_words(card.choices) if is_wide(choice)), key=is_cut, reverse=True)
     lines = [f"<i>▸ {_line(choice.label, setting, _LISTED_UNITS)}</i>" for choice in wide[:_MOST_LISTED]]
     whole = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
     if whole and not _are_spelled_out(card.request.choices, setting):
@@ -258,9 +289,14 @@ def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
     return lines
 
 
+def _own_words(choices: Iterable[Choice]) -> Iterator[Choice]:
+    """Without those whose words stand on the card already: options, second looks, the same rule for a session."""
+    return (choice for choice in choices if choice.key[0] not in "noqy")
+
+
 def _are_spelled_out(choices: Sequence[Choice], setting: Setting) -> bool:
     """Whether the exact words of every choice would stand on its button or above."""
-    long = [choice for choice in choices if is_cut(choice)]
+    long = [choice for choice in _own_words(choices) if is_cut(choice)]
     clipper = Clipper(_MOST_LISTED * _LISTED_UNITS, mask=setting.mask)
     for choice in long:
         clipper.take(choice.label, _LISTED_UNITS, one_line=True)

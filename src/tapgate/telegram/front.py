@@ -19,7 +19,7 @@ from telegram import (
 )
 from telegram.constants import ParseMode
 
-from tapgate.core.effects import AnswerTap, AskReason, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep
+from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep
 from tapgate.core.events import (
     Edited,
     Event,
@@ -42,6 +42,7 @@ from tapgate.telegram.content import TooLargeError, whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
+from tapgate.telegram.prompts import render_prompt
 from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import clip, escape, visible
 
@@ -91,6 +92,7 @@ class Front:
             wall=wall,
             sleep=sleep,
             report=report,
+            mono=mono,
         )
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -127,26 +129,26 @@ class Front:
             for chat_id in self.outbox.chats():
                 self.outbox.cancel(chat_id, ("post", effect.card.request.id))
         for copy in effect.copies:
-            self.outbox.put(self._edit_job(effect.card, copy))
+            self.outbox.put(self._edit_job(effect.card, copy, idle=effect.idle))
 
-    def ask_reason(self, effect: AskReason) -> None:
-        request_id = effect.card.request.id
+    def ask_text(self, effect: AskText) -> None:
+        request_id, prompt = effect.card.request.id, effect.prompt
 
         async def call() -> None:
-            mention = f'<a href="tg://user?id={effect.user_id}">You</a>: why' if effect.chat_id < 0 else "Why"
+            asking = render_prompt(effect.card, prompt, self._setting, is_group=effect.chat_id < 0)
             message = await calling(
                 self._api.send_message(
                     effect.chat_id,
-                    f"{mention} not? Reply to this message; the agent gets your words.",
+                    asking.text,
                     parse_mode=ParseMode.HTML,
-                    reply_markup=ForceReply(selective=True, input_field_placeholder="The reason for your no"),
+                    reply_markup=ForceReply(selective=True, input_field_placeholder=asking.placeholder),
                     reply_parameters=ReplyParameters(effect.reply_to, allow_sending_without_reply=True),
+                    link_preview_options=_NO_PREVIEW,
                 )
             )
-            copy = Copy(effect.chat_id, message.message_id)
-            await self._emit(PromptPosted(request_id, copy, effect.user_id), None)
+            await self._emit(PromptPosted(request_id, Copy(effect.chat_id, message.message_id), prompt), None)
 
-        self.outbox.put(Job(effect.chat_id, ("prompt", request_id, effect.user_id), call))
+        self.outbox.put(Job(effect.chat_id, ("prompt", request_id, prompt), call))
 
     def show_whole(self, effect: ShowWhole) -> None:
         for copy in effect.copies:
@@ -222,7 +224,7 @@ class Front:
         async def call() -> None:
             if card.phase is not Phase.SETTLED and request_id in self._over:
                 return  # it ended while an earlier try was under way: nobody is to be woken for it
-            text, markup = await self._rendered(card), _markup(card)
+            text, markup = await self._rendered(card), _markup(card, self._setting)
             try:
                 message = await calling(
                     self._api.send_message(
@@ -249,7 +251,7 @@ class Front:
 
         return Job(chat_id, ("post", request_id), call, failed, unsure)
 
-    def _edit_job(self, card: Card, copy: Copy) -> Job:
+    def _edit_job(self, card: Card, copy: Copy, *, idle: bool) -> Job:
         async def done() -> None:
             await self._emit(Edited(card.request.id, copy, card.version), None)
 
@@ -261,7 +263,7 @@ class Front:
                         chat_id=copy.chat_id,
                         message_id=copy.message_id,
                         parse_mode=ParseMode.HTML,
-                        reply_markup=_markup(card),
+                        reply_markup=_markup(card, self._setting),
                         link_preview_options=_NO_PREVIEW,
                     )
                 )
@@ -277,7 +279,7 @@ class Front:
                 self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
             await done()
 
-        return Job(copy.chat_id, ("edit", copy.message_id), call, failed)
+        return Job(copy.chat_id, ("edit", copy.message_id), call, failed, idle=idle)
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
@@ -384,10 +386,10 @@ def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
     return match[1], int(message["from"]["id"]), int(message["chat"]["id"]), int(message["message_id"])
 
 
-def _markup(card: Card) -> InlineKeyboardMarkup | None:
+def _markup(card: Card, setting: Setting) -> InlineKeyboardMarkup | None:
     rows = [
         [InlineKeyboardButton(key.text, callback_data=key.data, style=key.style or None) for key in row]
-        for row in keyboard_of(card)
+        for row in keyboard_of(card, mask=setting.mask)
     ]
     return InlineKeyboardMarkup(rows) if rows else None
 

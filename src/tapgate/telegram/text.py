@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
+from tapgate.core.characters import BLANK, EMOJI_STYLE
 from tapgate.core.masking import mask_text
 
 MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing
@@ -17,10 +18,6 @@ _MOST_MARKS = 3  # combining marks in a row that still look like a letter
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Letters and marks that draw nothing: fillers, joiners, variation selectors, the empty Braille cell.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-_BLANK |= {chr(code) for code in (*range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0))}
-_EMOJI_STYLE = "\ufe0e\ufe0f"  # they belong behind a symbol, where they choose between text and emoji
 
 
 def units(text: str) -> int:
@@ -49,8 +46,7 @@ def _spelled(text: str, *, one_line: bool) -> Sequence[str]:
             category in _HIDDEN
             or category == "Zs"
             or marks > _MOST_MARKS
-            or character in _BLANK
-            or (character in _EMOJI_STYLE and before != "So")
+            or (character in BLANK and not (character in EMOJI_STYLE and before == "So"))
         ):
             shown.append(f"⟨U+{ord(character):04X}⟩")
         else:
