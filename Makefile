@@ -25,9 +25,6 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench $(ARGS)
 
-gallery: $(STAMP)
-	$(BIN)/python -m bench.gallery $(ARGS)
-
 crash: $(STAMP)
 	$(BIN)/python -m tests.crash --rounds 200 $(ARGS)
 
