@@ -76,12 +76,16 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.wire": ("tapgate.errors",),
     "tapgate.core": ("tapgate.model",),
     # What an agent says about its calls and sessions is, in the desk's words, an event.
-    "tapgate.agents": ("tapgate.model", "tapgate.errors", "tapgate.core.events"),
+    "tapgate.agents": ("tapgate.model", "tapgate.errors", "tapgate.core.events", "tapgate.core.seals"),
     # The three edges, which never know each other.
     "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.core.effects", "tapgate.core.memory"),
     "tapgate.telegram": (
         *("tapgate.model", "tapgate.errors"),
         *("tapgate.core.effects", "tapgate.core.events", "tapgate.core.words"),
+        # What a card shows has no secrets in it, and says a risk in general words where it may not name files.
+        *("tapgate.core.masking", "tapgate.core.risk"),
+        # What was put together on a card so far; what cannot be seen.
+        *("tapgate.core.characters", "tapgate.core.drafts"),
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
@@ -91,12 +95,23 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon": (),
     "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
     "tapgate.daemon.lock": ("tapgate.errors",),
-    "tapgate.daemon.logs": ("tapgate.errors",),
+    "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
+    "tapgate.daemon.notify": ("tapgate.errors",),
+    "tapgate.daemon.refusal": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
+    # Who spoke, and what was reported: kept for `tapgate status`.
+    "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),
+    "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.transcript": (),
-    "tapgate.daemon.background": ("tapgate.model", "tapgate.daemon.transcript"),
+    # What is read goes to a phone, so which files hold secrets is a question before the reading.
+    "tapgate.daemon.disk": ("tapgate.core.risk_paths",),
+    "tapgate.daemon.background": (
+        *("tapgate.model", "tapgate.core.change", "tapgate.daemon.disk", "tapgate.daemon.transcript"),
+    ),
     # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
-    "tapgate.daemon.history": ("tapgate.model", "tapgate.journal", "tapgate.telegram.text"),
+    "tapgate.daemon.history": (
+        *("tapgate.model", "tapgate.journal", "tapgate.telegram.text", "tapgate.telegram.setting"),
+    ),
     # The one place that wires everything.
     "tapgate.daemon.app": (
         *("tapgate.model", "tapgate.errors", "tapgate.config", "tapgate.paths", "tapgate.agents", "tapgate.core"),
@@ -105,13 +120,19 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own.
-    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors"),
+    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own. A person has a role.
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths", "tapgate.model"),
     # It runs at each of the agent's calls: checking the whole config would take ten times as long as asking.
     "tapgate.install.launcher": ("tapgate.paths",),
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),
+    # It looks at everything from outside, and through the scene where that is outside of this machine's files. Of the
+    # daemon it needs only the lock: a stale socket must not be removed while a daemon starts.
+    "tapgate.doctor": (
+        *("tapgate.model", "tapgate.errors", "tapgate.paths", "tapgate.config", "tapgate.install"),
+        *("tapgate.journal.checkup", "tapgate.daemon.lock"),
+    ),
 }
 
 
@@ -198,16 +219,23 @@ PURE = {
         *("heapq", "itertools", "math", "operator", "re", "string", "typing", "unicodedata"),
         *("fnmatch", "posixpath"),  # they compare and join names, and look at no disk
         *("ipaddress", "urllib.parse"),  # they read addresses, and reach none
+        *("hashlib", "json"),  # a seal is a digest of what a button says
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
-        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
+        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64", "re"),
         "pydantic",  # here is where it is checked
     },
+    "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
     "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
-    "tapgate.telegram.content": {"collections.abc", "dataclasses", "json", "pathlib", "typing"},
+    "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
+    "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
+    "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
+    "tapgate.telegram.markdown": {"re"},
     "tapgate.telegram.keyboard": {"dataclasses"},
+    "tapgate.telegram.prompts": {"dataclasses"},
+    "tapgate.telegram.steps": {"collections.abc", "dataclasses", "difflib", "json", "typing"},
     "tapgate.telegram.card": {"collections.abc", "pathlib"},
 }
 """What the pure modules may import from outside. Of pathlib only PurePath, which touches no file."""
@@ -250,13 +278,20 @@ def names_from(source: str, module: str) -> set[str]:
 
 LIBRARIES = {
     "telegram": {"tapgate.telegram.api", "tapgate.telegram.front"},
-    "httpx": {"tapgate.telegram.api", *(module for module in SOURCES if within(module, ["tapgate.cli"]))},
+    # The doctor reads the Date header, which the bot library hides.
+    "httpx": {
+        "tapgate.telegram.api",
+        "tapgate.doctor.bot",
+        *(module for module in SOURCES if within(module, ["tapgate.cli"])),
+    },
     "sqlite3": {module for module in SOURCES if within(module, ["tapgate.journal"])},
     "pydantic": {
         *("tapgate.config", "tapgate.agents.dialect"),
         *(module for module in SOURCES if within(module, ["tapgate.simulator"])),
     },
     "platformdirs": {"tapgate.paths"},
+    "segno": {"tapgate.cli.qr"},
+    "tomlkit": {"tapgate.install.config_file"},
     "starlette": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "uvicorn": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "typer": {module for module in SOURCES if within(module, ["tapgate.cli"])},

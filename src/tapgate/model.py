@@ -43,8 +43,17 @@ class Act(StrEnum):
     """What pressing a button does."""
 
     DECIDE = "decide"
-    ASK_REASON = "ask_reason"
+    CONFIRM = "confirm"  # decides, but after a second tap
+    RELEASE = "release"  # no opinion: the agent asks at the terminal
     SHOW_WHOLE = "show_whole"
+    LIST = "list"  # lists what can be allowed together
+    ALLOW_LISTED = "allow_listed"
+    ASK_REASON = "ask_reason"  # these three ask for a text
+    ASK_EDIT = "ask_edit"
+    ASK_ANSWER = "ask_answer"
+    PICK = "pick"  # an option of the question on the card
+    NEXT = "next"
+    BACK = "back"
 
 
 class Tone(StrEnum):
@@ -53,6 +62,7 @@ class Tone(StrEnum):
     PLAIN = ""
     GOOD = "success"
     BAD = "danger"
+    MAIN = "primary"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +105,30 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Option:
+    label: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One of the questions that an agent puts to a person."""
+
+    text: str
+    options: tuple[Option, ...]
+    header: str = ""
+    many: bool = False  # several options may be chosen
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Questions that are answered one after another; the answers go into this field of the input."""
+
+    questions: tuple[Question, ...]
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """One question from an agent."""
 
@@ -115,6 +149,8 @@ class Request:
     blocked_path: str = ""
     mcp_server: str = ""
     note: str = ""  # what the person should know about answering this kind of request
+    form: Form | None = None
+    editable: str = ""  # the field of the input whose text a person may change before it is allowed
 
     @property
     def project(self) -> str:
@@ -122,10 +158,27 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class OnDisk:
+    """The file that a call would change, as it was at that moment: it may have changed before the tap."""
+
+    at: float
+    is_new: bool = False  # there was no such file
+    size_bytes: int = 0
+    diff: str = ""  # from the file to what would be written, with every line of both; "" where that is long
+    brief: str = ""  # the same with most unchanged lines left out
+    unchanged: int = 0  # how many lines `brief` leaves out
+    added: int = 0
+    removed: int = 0
+    blocks: tuple[str, ...] = ()  # one for each edit: its lines in their place in the file
+    places: int = -1  # how often the first edit's old text stands in the file; -1: not looked for
+
+
+@dataclass(frozen=True, slots=True)
 class Background:
     """What was seen around a request when it came: it helps to decide, and any of it may be missing."""
 
     why: str = ""  # the agent's last words before the call
+    on_disk: OnDisk | None = None
 
 
 NO_BACKGROUND = Background()
@@ -137,6 +190,13 @@ class Risk:
 
     name: str
     sentence: str
+
+
+class Detail(StrEnum):
+    """How much of a request leaves the machine."""
+
+    FULL = "full"
+    SUMMARY = "summary"  # who, which tool, what is risky; nothing of what would run
 
 
 class Role(StrEnum):
@@ -189,6 +249,38 @@ class Answer:
     saved: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was answered to one question so far: options by their numbers, and a text."""
+
+    picks: tuple[int, ...] = ()
+    typed: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What was put together on a card that takes more than one tap. The empty one is the card as it came."""
+
+    at: int = 0  # the question on the card
+    given: tuple[Given, ...] = ()
+    text: str | None = None  # in the place of the input's editable field
+    author: str = ""
+    confirming: str = ""  # the choice that wants a second tap
+    listed: tuple[str, ...] = ()  # requests that one more tap would allow
+
+
+NO_DRAFT = Draft()
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A message that asks somebody for a text: what for, and for a form, to which question."""
+
+    user_id: int
+    purpose: Act = Act.ASK_REASON
+    question: int = 0
+
+
 class Phase(StrEnum):
     OPEN = "open"
     SENDING = "sending"  # answered, not yet confirmed by the caller
@@ -211,6 +303,7 @@ class Outcome(StrEnum):
     CALLER_LOST = "caller_lost"
     EXPIRED = "expired"
     STOPPED = "stopped"
+    RELEASED = "released"
     SUPERSEDED = "superseded"
     NOT_SHOWN = "not_shown"
     NOT_RECORDED = "not_recorded"
@@ -222,7 +315,7 @@ class Ran(StrEnum):
     UNKNOWN = ""
     OK = "ok"
     FAILED = "failed"
-    AGAINST = "against"  # the phone said deny, but the terminal had said yes already, and it ran
+    AGAINST = "against"  # not as the phone said: the terminal had said yes before, and it ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,3 +336,6 @@ class Card:
     version: int = 0
     background: Background = NO_BACKGROUND
     risks: tuple[Risk, ...] = ()
+    draft: Draft = NO_DRAFT
+    listed: tuple[Request, ...] = ()
+    place: tuple[int, int] = (1, 1)  # which of how many open requests

@@ -60,7 +60,7 @@ def test_every_recorded_payload_is_understood(path: Path) -> None:
     assert heard.call.tool == value["tool_name"]
     assert heard.call.session_id == value["session_id"]
     assert heard.prompt_id == value["turn_id"]
-    assert [choice.label for choice in heard.choices] == ["Allow", "Deny", "Deny with a reason…"]
+    assert [choice.label for choice in heard.choices] == ["Allow", "Deny", "Deny with a reason…", "Ask at the terminal"]
 
 
 def test_the_recordings_hold_requests() -> None:
@@ -101,4 +101,4 @@ def test_the_recorded_table_tells_the_forms_apart() -> None:
 
 def test_suggestions_of_another_agent_get_no_button_here() -> None:
     request = ask(event(permission_suggestions=[{"type": "toolAlwaysAllow", "tool": "Bash"}]), "codex")
-    assert [choice.key for choice in request.choices] == ["a", "d", "r"]
+    assert [choice.key for choice in request.choices] == ["a", "d", "r", "g"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tapgate.agents import DIALECTS
 from tapgate.agents.dialect import MOST_DEPTH
 from tapgate.errors import InputError
-from tapgate.model import Decision, Request, Verdict
+from tapgate.model import Act, Decision, Request, Verdict
 
 from .captures import CLAUDE, CODEX, ask, event, hear
 
@@ -39,6 +39,8 @@ def listen(raw: bytes, agent: str) -> str | None:
         return str(error)
     if isinstance(heard, Request):
         for choice in heard.choices:
+            if choice.act not in (Act.DECIDE, Act.CONFIRM, Act.ASK_REASON):
+                continue
             output = DIALECTS[agent].render(heard, choice.decision)
             assert json.loads(output)
             assert output.isascii()
@@ -110,7 +112,7 @@ def test_deep_nesting_is_refused(field: str, brackets: tuple[bytes, bytes], dept
     """However deep the caller's own stack is at that moment: never a RecursionError."""
     inner = brackets[0] * depth + b"1" + brackets[1] * depth
     raw = event(**{field: {"k": "HERE"}}).replace(b'"HERE"', inner)
-    with pytest.raises(InputError, match="nested too deeply"):
+    with pytest.raises(InputError, match=r"nested too deeply|holds more than"):
         hear(raw, agent)
 
 
@@ -136,11 +138,11 @@ def test_16_mib_are_read_in_seconds() -> None:
     assert time.perf_counter() - begun < 10
 
 
-def test_16_mib_of_brackets_are_refused_or_read_in_seconds() -> None:
-    begun = time.perf_counter()
+def test_very_many_brackets_are_read_up_to_a_number_and_refused_beyond_it() -> None:
     flat = b'{"hook_event_name":"PermissionRequest","tool_name":"X","tool_input":{"a":[%s]}}'
-    ask(flat % b",".join([b"[]"] * 300_000))
-    assert time.perf_counter() - begun < 10
+    assert len(ask(flat % b",".join([b"[]"] * 100_000)).input["a"]) == 100_000
+    with pytest.raises(InputError, match="holds more than"):
+        ask(flat % b",".join([b"[]"] * 300_000))
 
 
 @given(values, st.sampled_from(AGENTS))

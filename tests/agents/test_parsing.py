@@ -166,7 +166,7 @@ def test_every_older_permission_request_becomes_a_request(form: dict[str, Any]) 
     assert request.blocked_path == form.get("blocked_path", "")
     assert request.call.agent_id == form.get("agent_id", "")
     assert request.permission_mode == form.get("permission_mode", "")
-    offered = [choice.decision.updates for choice in request.choices if choice.decision.updates]
+    offered = [choice.decision.updates for choice in request.choices if choice.key[0] == "s"]
     assert offered == [(entry,) for entry in form.get("permission_suggestions") or ()]
 
 
@@ -175,7 +175,9 @@ def test_every_older_permission_request_becomes_a_request(form: dict[str, Any]) 
 def test_every_tool_can_be_asked_about(name: str, tool: str, tool_input: dict[str, Any]) -> None:
     request = ask(event(hook_event_name=name, tool_name=tool, tool_input=tool_input))
     assert (request.event, request.call.tool, request.input) == (name, tool, tool_input)
-    assert {choice.decision.verdict for choice in request.choices} == {Verdict.ALLOW, Verdict.DENY}
+    verdicts = {choice.decision.verdict for choice in request.choices if choice.act is Act.DECIDE}
+    assert verdicts == ({Verdict.DENY} if request.form else {Verdict.ALLOW, Verdict.DENY})
+    assert ("m" in {choice.key for choice in request.choices}) is bool(request.editable)
 
 
 @pytest.mark.parametrize("form", forms.TOOL_ENDS.values(), ids=forms.TOOL_ENDS)
@@ -228,9 +230,11 @@ def test_a_permission_request_offers_allow_three_ways_to_deny_and_its_suggestion
     assert [(choice.key, choice.label, choice.act) for choice in request.choices] == [
         ("a", "Allow", Act.DECIDE),
         ("d", "Deny", Act.DECIDE),
+        ("m", "Edit…", Act.ASK_EDIT),
         ("r", "Deny with a reason…", Act.ASK_REASON),
         ("x", "Deny and stop", Act.DECIDE),
         ("s0", "Always allow `npm install *`, `npm test *` in this project", Act.DECIDE),
+        ("n0", "Always allow `npm install *`, `npm test *` in this session", Act.DECIDE),
     ]
 
 
@@ -238,7 +242,7 @@ def test_a_gate_offers_no_standing_permission_and_no_stop() -> None:
     """PreToolUse has no way to say either."""
     suggestion = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
     request = ask(event(hook_event_name="PreToolUse", permission_suggestions=[suggestion]))
-    assert [choice.key for choice in request.choices] == ["a", "d", "r"]
+    assert [choice.key for choice in request.choices] == ["a", "d", "m", "r", "g"]
 
 
 def test_keys_are_unique_on_every_card() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from tapgate.agents import DIALECTS
 from tapgate.agents.claude import ACCEPT_EDITS
-from tapgate.model import NO_OPINION, Decision, Request, Verdict
+from tapgate.core.drafts import answer_of, with_pick
+from tapgate.model import NO_OPINION, Act, Decision, Draft, Request, Verdict
 
 from . import forms
 from .captures import CLAUDE, answer, ask, event, hear, press
@@ -146,8 +147,13 @@ def test_only_what_was_suggested_can_be_granted() -> None:
         if heard.call.tool == "ExitPlanMode":
             received = [ACCEPT_EDITS]  # the one thing that a plan's approval may switch, as its own dialog does
         for choice in heard.choices:
+            if choice.act not in (Act.DECIDE, Act.CONFIRM):
+                continue
             output = json.loads(DIALECTS["claude"].render(heard, choice.decision))["hookSpecificOutput"]
             granted = output.get("decision", {}).get("updatedPermissions", [])
+            if choice.key.startswith("n"):  # the same rule, for this session only
+                assert granted == [{**received[int(choice.key[1:])], "destination": "session"}]
+                continue
             assert all(entry in received for entry in granted)
             found += len(granted)
     assert found > 10
@@ -156,8 +162,8 @@ def test_only_what_was_suggested_can_be_granted() -> None:
 def test_nothing_but_a_suggestion_button_grants_anything() -> None:
     request = ask(event(permission_suggestions=list(ENTRIES.values())))
     for choice in request.choices:
-        assert bool(choice.decision.updates) is choice.key.startswith("s")
-        assert bool(choice.saved) is choice.key.startswith("s")
+        assert bool(choice.decision.updates) is (choice.key[0] in "sn")
+        assert bool(choice.saved) is (choice.key[0] in "sn")
 
 
 def test_a_deny_grants_nothing_even_with_updates_in_hand() -> None:
@@ -235,24 +241,25 @@ def test_an_approved_plan_can_switch_to_accepting_edits() -> None:
     )
 
 
-def test_a_single_question_is_answered_by_its_option() -> None:
+def test_a_question_is_answered_inside_its_input() -> None:
     request = ask(json.dumps(forms.QUESTION).encode())
-    assert [choice.label for choice in request.choices][:2] == ["Postgres", "SQLite"]
-    decision = json.loads(answer(request, "o1"))["hookSpecificOutput"]["decision"]
-    assert decision == {
+    assert request.form is not None
+    picked = answer_of(request, with_pick(request.form, Draft(), 1))
+    output = DIALECTS["claude"].render(request, picked.decision)
+    assert json.loads(output)["hookSpecificOutput"]["decision"] == {
         "behavior": "allow",
         "updatedInput": {**forms.QUESTION["tool_input"], "answers": {"Which database should we use?": "SQLite"}},
     }
-    assert b'"multiSelect":false}],"answers":{"Which database should we use?":"SQLite"}}}}}' in answer(request, "o1")
+    assert b'"multiSelect":false}],"answers":{"Which database should we use?":"SQLite"}}}}}' in output
 
 
 def test_every_way_to_allow_a_question_or_a_plan_carries_its_input() -> None:
     """Otherwise the tap would be lost: Claude Code ignores a plain allow for these two."""
-    plan = event(tool_name="ExitPlanMode", tool_input={"plan": "x"})
-    for request in (ask(json.dumps(forms.QUESTION).encode()), ask(plan)):
-        allowing = [choice for choice in request.choices if choice.decision.verdict is Verdict.ALLOW]
-        assert allowing
-        assert all(choice.decision.updated_input for choice in allowing)
+    plan = ask(event(tool_name="ExitPlanMode", tool_input={"plan": "x"}))
+    allowing = [choice for choice in plan.choices if choice.decision.verdict is Verdict.ALLOW]
+    assert len(allowing) == 2 and all(choice.decision.updated_input == {"plan": "x"} for choice in allowing)
+    question = ask(json.dumps(forms.QUESTION).encode())
+    assert not [choice for choice in question.choices if choice.decision.verdict is Verdict.ALLOW]
 
 
 def _question(**fields: Any) -> dict[str, Any]:
@@ -262,12 +269,14 @@ def _question(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "questions",
     [
-        [_question(), _question(question="And which cache?")],
-        [_question(multiSelect=True)],
-        [_question(options=[])],
+        [_question(), _question()],  # the answers could not be told apart
+        [_question(), "And which cache?"],
         [_question(options="none")],
+        [_question(options=[{"label": " "}])],
         [_question(options=[{"description": "no label"}, "text", None])],
         [_question(question=None)],
+        [_question(question=" ")],
+        [_question(question=f"Which {number}?") for number in range(11)],
         [_question(options=[{"label": f"Option {number}"} for number in range(21)])],
         [],
         ["Which one?"],
@@ -275,21 +284,8 @@ def _question(**fields: Any) -> dict[str, Any]:
         None,
     ],
 )
-def test_a_question_that_one_tap_cannot_answer_can_only_be_denied_here(questions: object) -> None:
+def test_questions_that_cannot_be_put_on_a_card_can_only_be_skipped_here(questions: object) -> None:
     request = ask(event(tool_name="AskUserQuestion", tool_input={"questions": questions}))
-    assert [choice.key for choice in request.choices] == ["d", "r", "x"]
+    assert request.form is None
+    assert [choice.key for choice in request.choices] == ["d", "x"]
     assert "answer them at the terminal" in request.note
-
-
-def test_options_without_a_label_are_left_out_and_the_others_keep_their_answers() -> None:
-    options = [{"label": ""}, {"label": "B"}, {"description": "x"}, {"label": 3}, {"label": "E"}]
-    request = ask(event(tool_name="AskUserQuestion", tool_input={"questions": [_question(options=options)]}))
-    answers = {
-        choice.label: choice.decision.updated_input["answers"]
-        for choice in request.choices
-        if choice.decision.updated_input is not None
-    }
-    assert answers == {
-        "B": {"Which database should we use?": "B"},
-        "E": {"Which database should we use?": "E"},
-    }

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tapgate.agents.dialect import sealed
+from tapgate.core.seals import sealed
 from tapgate.model import Act, Choice, Decision, Verdict
 
 from .captures import CLAUDE, ask, event, hear

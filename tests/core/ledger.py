@@ -8,6 +8,7 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,
+    DraftEntry,
     Entry,
     RanEntry,
     SeenEntry,
@@ -15,7 +16,7 @@ from tapgate.core.effects import (
     ShownEntry,
 )
 from tapgate.core.memory import Remembered
-from tapgate.model import Copy
+from tapgate.model import Copy, Prompt
 
 
 @dataclass
@@ -29,9 +30,9 @@ class Ledger:
                 self.rows[entry.request.id] = Remembered(
                     entry.request, entry.asked_at, entry.deadline_at, entry.fits, entry.chats
                 )
-            case CopyEntry() if entry.prompt_for:
+            case CopyEntry(prompt=Prompt() as prompt):
                 row = self.rows[entry.request_id]
-                self._put(row, prompts=(*row.prompts, (entry.copy, entry.prompt_for)))
+                self._put(row, prompts=(*row.prompts, (entry.copy, prompt)))
             case CopyEntry() | ShownEntry():
                 row = self.rows[entry.request_id]
                 copies: dict[Copy, int] = dict(row.copies)
@@ -39,6 +40,8 @@ class Ledger:
                 self._put(row, copies=tuple(copies.items()))
             case SeenEntry():
                 self._put(self.rows[entry.request_id], seen=True)
+            case DraftEntry():
+                self._put(self.rows[entry.request_id], draft=entry.draft, version=entry.version)
             case AnsweredEntry():
                 row = self.rows[entry.request_id]
                 assert row.answer is None and row.outcome is None, "the first answer wins"

@@ -13,7 +13,7 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
     AskedEntry,
-    AskReason,
+    AskText,
     CopyEntry,
     Edit,
     Effect,
@@ -52,7 +52,7 @@ from tapgate.core.events import (
     ToolEnded,
     WholePosted,
 )
-from tapgate.model import Copy, Outcome, Person, Phase, Ran, Request, Verdict
+from tapgate.model import Copy, Outcome, Person, Phase, Prompt, Ran, Request, Verdict
 from tests.builders import ADA, BOB, GROUP_ID, STRANGER_ID, SUGGESTION, at, make_request, tap_on, with_deadline
 
 HOLD_S = 590.0
@@ -505,8 +505,8 @@ def test_forged_data_changes_nothing(key: str, seal: str) -> None:
     request = open_request(desk)
     before = desk.card(request.id)
     effects = desk.handle(tap_on(request, key, seal=seal), at(1))
-    assert [type(effect) for effect in effects] == [AnswerTap]
-    assert "not on this card" in answers(effects)[0].text
+    assert [type(effect) for effect in effects] == [AnswerTap, Edit] and edits(effects)[0].idle, "it is shown again"
+    assert "not on the card" in answers(effects)[0].text
     assert desk.card(request.id) == before
 
 
@@ -515,7 +515,7 @@ def test_a_button_of_another_request_does_not_fit() -> None:
     request = open_request(desk)
     other = make_request(2, tool_input={"command": "rm -rf /"}, suggestions=({**SUGGESTION, "destination": "session"},))
     effects = desk.handle(replace(tap_on(other, "s0"), request_id=request.id), at(1))
-    assert not replies(effects) and "not on this card" in answers(effects)[0].text
+    assert not replies(effects) and "not on the card" in answers(effects)[0].text
 
 
 def test_an_unknown_request_is_told_so() -> None:
@@ -546,7 +546,7 @@ def test_a_tap_that_names_another_requests_card_leaves_that_card_alone() -> None
     desk.handle(Asked(second), at(0))
     desk.handle(Posted(second.id, Copy(ADA.chat_id, 11), 0), at(0))
     effects = desk.handle(tap_on(first, "d", message_id=11), at(1))
-    assert {copy for edit in edits(effects) for copy in edit.copies} == {CARD}
+    assert {copy for edit in edits(effects) for copy in edit.copies if not edit.idle} == {CARD}
 
 
 # Reasons
@@ -555,10 +555,10 @@ def test_a_tap_that_names_another_requests_card_leaves_that_card_alone() -> None
 def asked_for_reason(desk: Desk) -> Request:
     request = open_request(desk)
     effects = desk.handle(tap_on(request, "r"), at(1))
-    asks = [effect for effect in effects if isinstance(effect, AskReason)]
-    assert (asks[0].chat_id, asks[0].user_id, asks[0].reply_to) == (ADA.chat_id, ADA.user_id, CARD.message_id)
+    asks = [effect for effect in effects if isinstance(effect, AskText)]
+    assert (asks[0].chat_id, asks[0].prompt.user_id, asks[0].reply_to) == (ADA.chat_id, ADA.user_id, CARD.message_id)
     assert not replies(effects) and phase(desk, request) is Phase.OPEN
-    desk.handle(PromptPosted(request.id, Copy(ADA.chat_id, 20), ADA.user_id), at(1.2))
+    desk.handle(PromptPosted(request.id, Copy(ADA.chat_id, 20), Prompt(ADA.user_id)), at(1.2))
     return request
 
 
@@ -575,7 +575,6 @@ def test_a_reply_to_the_prompt_is_the_reason() -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        Replied(ADA.user_id, ADA.chat_id, 21, 10, "use pnpm"),  # to the card, not to the prompt
         Replied(ADA.user_id, ADA.chat_id, 21, 19, "use pnpm"),  # to something else
         Replied(BOB.user_id, ADA.chat_id, 21, 20, "use pnpm"),  # by another person
         Replied(STRANGER_ID, ADA.chat_id, 21, 20, "use pnpm"),
@@ -611,7 +610,7 @@ def test_a_reply_that_is_faster_than_the_prompts_own_news_counts() -> None:
     request = open_request(desk)
     desk.handle(tap_on(request, "r"), at(1))
     assert not replies(desk.handle(Replied(ADA.user_id, ADA.chat_id, 21, 20, "no"), at(1.1)))
-    effects = desk.handle(PromptPosted(request.id, Copy(ADA.chat_id, 20), ADA.user_id), at(1.2))
+    effects = desk.handle(PromptPosted(request.id, Copy(ADA.chat_id, 20), Prompt(ADA.user_id)), at(1.2))
     assert replies(effects)[0].decision.message == "no"
 
 
@@ -620,7 +619,7 @@ def test_a_prompt_that_arrives_after_the_answer_is_taken_back() -> None:
     request = open_request(desk)
     desk.handle(tap_on(request, "r"), at(1))
     desk.handle(tap_on(request, "d", query_id="q2"), at(1.1))
-    effects = desk.handle(PromptPosted(request.id, Copy(ADA.chat_id, 20), ADA.user_id), at(1.2))
+    effects = desk.handle(PromptPosted(request.id, Copy(ADA.chat_id, 20), Prompt(ADA.user_id)), at(1.2))
     assert effects == [Retract(Copy(ADA.chat_id, 20))]
 
 

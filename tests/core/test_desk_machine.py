@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, precondition, rule
@@ -11,7 +13,7 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
     AskedEntry,
-    AskReason,
+    AskText,
     Edit,
     Effect,
     Post,
@@ -42,13 +44,24 @@ from tapgate.core.events import (
     ToolEnded,
     WholePosted,
 )
-from tapgate.model import Card, Copy, Decision, Outcome, Person, Phase, Request, Verdict
+from tapgate.model import Act, Card, Copy, Decision, Outcome, Person, Phase, Prompt, Request, Risk, Verdict
 from tests.builders import ADA, BOB, STRANGER_ID, at, make_request, tap_on
 from tests.core.ledger import Ledger
 
 PEOPLE = (ADA, BOB)
 MALLORY = Person(STRANGER_ID, STRANGER_ID, "Mallory")
 KEYS = st.sampled_from(["a", "d", "s0", "r", "x", "w"])
+RISK = Risk("deletes", "It deletes files.")
+TOOL_INPUTS: dict[str, dict[str, Any]] = {
+    "Bash": {"command": "npm test"},
+    "Read": {"file_path": "/etc/hosts"},
+    "AskUserQuestion": {
+        "questions": [
+            {"question": "One?", "options": [{"label": "A"}, {"label": "B"}]},
+            {"question": "Many?", "options": [{"label": "C"}, {"label": "D"}], "multiSelect": True},
+        ]
+    },
+}
 PERSONS = st.sampled_from([ADA, ADA, BOB, MALLORY])
 
 
@@ -62,6 +75,7 @@ class DeskMachine(RuleBasedStateMachine):
         self.now_s = 0.0
         self.count = 0
         self.messages = 10
+        self.replies = 0
         self.stopped = False
         self.waiting: set[str] = set()  # callers that are connected and not answered
         self.sent: dict[str, Decision] = {}  # what each caller got, if it was an opinion
@@ -74,21 +88,22 @@ class DeskMachine(RuleBasedStateMachine):
 
     @rule(
         target=requests,
-        tool=st.sampled_from(["Bash", "Read"]),
+        tool=st.sampled_from(["Bash", "Read", "AskUserQuestion"]),
         session=st.sampled_from(["s1", "s2"]),
         agent_id=st.sampled_from(["", "a1"]),
         fits=st.booleans(),
         deadline_s=st.sampled_from([0.0, 30.0, 590.0]),
+        risky=st.booleans(),
     )
-    def ask(self, tool: str, session: str, agent_id: str, fits: bool, deadline_s: float) -> Request:
+    def ask(self, tool: str, session: str, agent_id: str, fits: bool, deadline_s: float, risky: bool) -> Request:
         self.count += 1
         more = {"agent_id": agent_id} if agent_id else {}
-        tool_input = {"command": "npm test"} if tool == "Bash" else {"file_path": "/etc/hosts"}
+        tool_input = TOOL_INPUTS[tool]
         request = make_request(
             self.count, tool=tool, tool_input=tool_input, session=session, deadline_s=deadline_s, **more
         )
         self.waiting.add(request.id)
-        self.happen(Asked(request, fits=fits))
+        self.happen(Asked(request, fits=fits, risks=(RISK,) if risky else ()))
         return request
 
     @rule(request=requests)
@@ -107,6 +122,43 @@ class DeskMachine(RuleBasedStateMachine):
         if person is MALLORY or forged:
             expired = [effect for effect in effects if isinstance(effect, Record)]
             assert expired or self.desk.card(request.id) == before, "and a wrong one changes nothing"
+
+    @rule(request=requests, person=PERSONS, number=st.integers(0, 12), times=st.integers(1, 3))
+    def tap_what_is_offered(self, request: Request, person: Person, number: int, times: int) -> None:
+        """Whatever stands on the card now, one step after another."""
+        for step in range(times):
+            found = self.desk.board.cases.get(request.id)
+            if found is None:
+                return
+            choices = self.desk.board.card(found, person.chat_id).choices
+            if not choices:
+                return
+            choice = choices[(number + step) % len(choices)]
+            tapped = tap_on(request, choice.key, person=person, message_id=12, seal=choice.seal)
+            effects = self.happen(tapped)
+            assert len([effect for effect in effects if isinstance(effect, AnswerTap)]) == 1
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE))
+    def fill_in_a_form(self, request: Request, person: Person) -> None:
+        """Straight through to the end of it, as far as the card offers that."""
+        for key in ("o0", "o1", "k"):
+            found = self.desk.board.cases.get(request.id)
+            choices = self.desk.board.card(found, person.chat_id).choices if found is not None else ()
+            for choice in choices:
+                if choice.key == key:
+                    self.happen(tap_on(request, key, person=person, message_id=12, seal=choice.seal))
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE), purpose=st.sampled_from([Act.ASK_EDIT, Act.ASK_ANSWER]))
+    def prompt_for_a_text_is_answered(self, request: Request, person: Person, purpose: Act) -> None:
+        self.messages += 1
+        copy = Copy(person.chat_id, self.messages)
+        self.happen(PromptPosted(request.id, copy, Prompt(person.user_id, purpose, 0)))
+        self.happen(Replied(person.user_id, person.chat_id, 2000 + self.messages, self.messages, "npm test --bail"))
+
+    @rule(request=requests, person=PERSONS, text=st.sampled_from(["yes", "n", "because"]))
+    def reply_to_the_card(self, request: Request, person: Person, text: str) -> None:
+        self.messages += 1
+        self.happen(Replied(person.user_id, person.chat_id, 3000 + self.messages, 12, text))
 
     @rule(request=requests, person=st.sampled_from(PEOPLE), key=st.sampled_from(["a", "d", "s0"]))
     def tap_well(self, request: Request, person: Person, key: str) -> None:
@@ -134,11 +186,12 @@ class DeskMachine(RuleBasedStateMachine):
     @rule(request=requests, person=st.sampled_from(PEOPLE))
     def prompt_arrives(self, request: Request, person: Person) -> None:
         self.messages += 1
-        self.happen(PromptPosted(request.id, Copy(person.chat_id, self.messages), person.user_id))
+        self.happen(PromptPosted(request.id, Copy(person.chat_id, self.messages), Prompt(person.user_id)))
 
     @rule(person=PERSONS, back=st.integers(0, 4), text=st.sampled_from(["", "no", "because"]))
     def reply(self, person: Person, back: int, text: str) -> None:
-        self.happen(Replied(person.user_id, person.chat_id, 99, self.messages - back, text))
+        self.replies += 1
+        self.happen(Replied(person.user_id, person.chat_id, 10_000 + self.replies, self.messages - back, text))
 
     @rule(request=requests, chat=st.sampled_from([ADA.chat_id, BOB.chat_id]))
     def whole_arrives(self, request: Request, chat: int) -> None:
@@ -205,14 +258,19 @@ class DeskMachine(RuleBasedStateMachine):
 
     def carry_out(self, effects: list[Effect], event: Event) -> None:
         self.check_order(effects)
+        is_barred = False
         for effect in effects:
+            if is_barred and not (isinstance(effect, Record) and effect.gate):
+                continue
             match effect:
                 case Record(entry=entry, gate=gate):
+                    is_barred = is_barred and not gate
                     if gate and self.fail_next_gate:
                         self.fail_next_gate = False
+                        is_barred = True
                         follow = self.desk.handle(RecordFailed(effect.request_id, "disk full"), at(self.now_s))
                         self.carry_out(follow, event)
-                        return
+                        continue
                     if effect.request_id in self.ledger.rows or isinstance(entry, AskedEntry):
                         self.ledger.write(entry)
                 case Reply():
@@ -221,7 +279,7 @@ class DeskMachine(RuleBasedStateMachine):
                     assert card.request.id in self.ledger.rows or card.outcome is Outcome.NOT_RECORDED
                 case Edit(card=card):
                     self.check_card(card)
-                case AskReason():
+                case AskText():
                     assert isinstance(event, Tapped)
 
     def restart(self) -> None:
@@ -256,13 +314,26 @@ class DeskMachine(RuleBasedStateMachine):
         assert row.answer.user_id in {person.user_id for person in PEOPLE}
         assert isinstance(event, Tapped | Replied | PromptPosted | Asked)
         if decision.verdict is Verdict.ALLOW:
-            assert isinstance(event, Tapped | Asked)
-            assert any(choice.decision == decision for choice in reply.request.choices)
-            if isinstance(event, Tapped) and not row.fits and not row.seen:
-                assert event.tap.copy is not None
-                assert (request_id, event.tap.copy.chat_id) in self.shown_whole, "seen before it is allowed"
+            assert isinstance(event, Tapped | Replied | PromptPosted | Asked)
+            if decision.updated_input is None:
+                assert any(choice.decision == decision for choice in reply.request.choices)
+                if isinstance(event, Replied):
+                    assert event.text == "yes" and not decision.updates, "a text allows once, or answers a question"
+            chat_id = self.chat_of(event)
+            if chat_id is not None and not row.fits and not row.seen:
+                assert (request_id, chat_id) in self.shown_whole, "seen before it is allowed"
         assert self.sent.setdefault(request_id, decision) == decision, "one decision for ever"
         self.waiting.discard(request_id)
+
+    def chat_of(self, event: Event) -> int | None:
+        match event:
+            case Tapped(tap=tap):
+                return tap.copy.chat_id if tap.copy else None
+            case Replied(chat_id=chat_id):
+                return chat_id
+            case PromptPosted(copy=copy):
+                return copy.chat_id
+        return None
 
     def check_card(self, card: Card) -> None:
         if card.phase is not Phase.OPEN:
@@ -277,6 +348,17 @@ class DeskMachine(RuleBasedStateMachine):
             if card is not None and card.phase is Phase.SETTLED:
                 known = (card.outcome, card.answer)
                 assert self.final.setdefault(request_id, known) == known
+
+    @invariant()
+    def what_was_not_shown_offers_no_way_to_allow_it(self) -> None:
+        for row in self.ledger.rows.values():
+            found = self.desk.board.cases.get(row.request.id)
+            if found is None or row.fits or row.seen:
+                continue
+            for person in PEOPLE:
+                if (row.request.id, person.chat_id) not in self.shown_whole:
+                    offered = {choice.key for choice in self.desk.board.card(found, person.chat_id).choices}
+                    assert offered <= {"w", "d", "r", "x", "g"}
 
     @invariant()
     def nothing_due_is_left(self) -> None:

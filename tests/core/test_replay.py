@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tapgate.core.desk import Desk
 from tapgate.core.effects import AnswerTap, Effect, Record, Reply, Say
 from tapgate.core.events import Asked, CallerConfirmed, Event, Posted, PromptPosted
-from tapgate.model import Copy, Request
+from tapgate.model import Copy, Prompt, Request
 from tapgate.telegram.callback import Button, encode_button
 from tapgate.telegram.front import parse_update
 from tapgate.telegram.poll import Poller
@@ -75,7 +75,7 @@ class Desktop:
         for request in REQUESTS:
             self.happen(Asked(request))
             self.happen(Posted(request.id, Copy(ADA.chat_id, 10), 0))
-        self.happen(PromptPosted(REQUESTS[0].id, Copy(ADA.chat_id, PROMPT), ADA.user_id))
+        self.happen(PromptPosted(REQUESTS[0].id, Copy(ADA.chat_id, PROMPT), Prompt(ADA.user_id)))
 
     def happen(self, event: Event) -> list[Effect]:
         effects = self.desk.handle(event, at(1))

@@ -8,7 +8,7 @@ import pytest
 
 from tapgate.core.case import ADOPT_S
 from tapgate.core.desk import Desk
-from tapgate.core.effects import Edit, Effect, Post, Reply, SettledEntry, Sound, Sweep
+from tapgate.core.effects import Edit, Effect, Post, Record, Reply, SettledEntry, Sound, Sweep
 from tapgate.core.events import (
     Asked,
     CallerConfirmed,
@@ -22,7 +22,7 @@ from tapgate.core.events import (
     WholePosted,
 )
 from tapgate.core.memory import Remembered
-from tapgate.model import Copy, Outcome, Phase, Ran, Request, Verdict
+from tapgate.model import Copy, Outcome, Phase, Prompt, Ran, Request, Verdict
 from tests.builders import ADA, BOB, at, make_request, tap_on, with_deadline
 from tests.core.ledger import Ledger
 from tests.core.test_desk import edits, entries, outcome, replies
@@ -69,7 +69,10 @@ def open_in(run: Run, *, posted: bool = True) -> Request:
 def test_a_caller_that_comes_back_is_adopted_without_a_second_card(run: Run) -> None:
     request = open_in(run)
     assert run.restart(5) == []
-    assert run.happen(Asked(with_deadline(request, 580)), 6) == []
+    (shown,) = run.happen(Asked(with_deadline(request, 580)), 6)
+    assert isinstance(shown, Edit) and shown.idle, (
+        "its card is brought up to date in a quiet moment, and nobody is woken"
+    )
     assert replies(run.happen(tap_on(request), 7))[0].decision.verdict is Verdict.ALLOW
 
 
@@ -183,7 +186,7 @@ def test_a_question_for_a_reason_survives(run: Run) -> None:
 
     request = open_in(run)
     run.happen(tap_on(request, "r"), 1)
-    run.happen(PromptPosted(request.id, Copy(ADA.chat_id, 20), ADA.user_id), 1)
+    run.happen(PromptPosted(request.id, Copy(ADA.chat_id, 20), Prompt(ADA.user_id)), 1)
     run.restart(2)
     run.happen(Asked(with_deadline(request, 580)), 3)
     effects = run.happen(Replied(ADA.user_id, ADA.chat_id, 21, 20, "no"), 4)
@@ -253,3 +256,15 @@ def test_every_reply_goes_to_the_request_it_was_given_for(run: Run) -> None:
         (first.id, Verdict.ALLOW),
         (second.id, Verdict.DENY),
     ]
+
+
+def test_nothing_more_is_posted_to_somebody_who_was_taken_off_the_list() -> None:
+    request = make_request()
+    ledger = Ledger()
+    for effect in Desk((ADA, BOB), hold_s=590).handle(Asked(request), at(0)):
+        if isinstance(effect, Record):
+            ledger.write(effect.entry)
+    desk = Desk((ADA,), hold_s=590)
+    desk.restore(ledger.rows.values(), at(5))
+    effects = desk.handle(Asked(with_deadline(request, 580)), at(6))
+    assert [effect.chats for effect in effects if isinstance(effect, Post)] == [(ADA.chat_id,)]

@@ -12,7 +12,7 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
     AskedEntry,
-    AskReason,
+    AskText,
     Edit,
     Effect,
     Entry,
@@ -116,7 +116,7 @@ class FakePhones:
     def edit(self, effect: Edit) -> None:
         self._show(effect)
 
-    def ask_reason(self, effect: AskReason) -> None:
+    def ask_text(self, effect: AskText) -> None:
         self._show(effect)
 
     def show_whole(self, effect: ShowWhole) -> None:

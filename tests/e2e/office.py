@@ -21,6 +21,7 @@ from tapgate.daemon.engine import Engine
 from tapgate.model import Instant, Person, Request
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
+from tapgate.telegram.setting import Setting
 from tapgate.wire import Kind
 from tests.builders import make_request
 from tests.daemon.fakes import PATIENCE_S, Diary, FakeLine, FakeRecords, Sent
@@ -142,7 +143,7 @@ async def new_office(
         Api(token=TOKEN, base_url=url, proxy=None, read_s=read_s),
         emit=emit,
         command=command,
-        clock=lambda wall: time.strftime("%H:%M", time.localtime(wall)),
+        setting=Setting(clock=lambda wall: time.strftime("%H:%M", time.localtime(wall))),
         per_chat_s=per_chat_s,
         offset=None,
         last_poll=None,

@@ -49,7 +49,7 @@ def test_deny_and_stop(world: World) -> None:
     card = world.open_card()
     world.tap(card, "Deny and stop")
     assert decision(finish(caller)[0])["interrupt"] is True
-    world.says(card, "The turn was stopped")
+    world.says(card, "the turn was stopped")
 
 
 def test_a_suggestion_is_echoed_unchanged(world: World) -> None:
@@ -104,11 +104,12 @@ def test_every_captured_question_becomes_a_card(world: World, agent: str) -> Non
         caller = world.ask(event.replace(session.encode(), path.stem.encode()), agent=agent)
         card = world.open_card()
         assert "shop" in card["text"]
-        label = "Reject" if path.name == "PermissionRequest.ExitPlanMode.json" else "Deny"
+        labels = {"PermissionRequest.ExitPlanMode.json": "Reject", "PermissionRequest.AskUserQuestion.json": "Skip"}
+        label = labels.get(path.name, "Deny")
         assert world.answer(world.tap(card, label)) == f"{label}: sending…"
         output, errors, code = finish(caller)
         assert (errors, code) == (b"", 0)
-        assert b"Denied from the phone." in output
+        assert (b"skipped it" if label == "Skip" else b"Denied from the phone.") in output
         world.says(card, "Denied by Ada")
 
 
@@ -187,7 +188,6 @@ def test_a_reply_by_another_person_is_not_the_reason(quiet_world: World) -> None
     world.tap(card, "reason", user_id=ADA, chat_id=GROUP)
     prompt = world.prompt(GROUP)
     world.reply("not mine to say", prompt, user_id=LINUS, chat_id=GROUP)
-    world.reply("to the card, not to the prompt", card, user_id=ADA, chat_id=GROUP)
     world.reply("mine", prompt, user_id=ADA, chat_id=GROUP)
     assert decision(finish(caller)[0])["message"] == "mine"
 

@@ -127,7 +127,7 @@ def test_a_suggestion_reaches_the_agent_unchanged_and_the_card_says_what_was_wri
         b'{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow",'
         b'"updatedPermissions":[' + json.dumps(SUGGESTION, separators=(",", ":")).encode() + b"]}}}"
     )
-    expect_settled(card, "Allowed by Ada", "Written:", "npm test *")
+    expect_settled(card, "Allowed by Ada", "saved to", "npm test *")
 
 
 def test_a_typed_reason_reaches_the_agent(world: World, phone: Page) -> None:

@@ -51,7 +51,7 @@ def test_phone_allow(world: World) -> None:
     world.tap(card, "Always allow")
     finish(caller)
     text = closed(world, card, "Allowed by Ada")
-    assert "Written: rule `npm test *` saved to this project's local settings" in text
+    assert "rule `npm test *` saved to this project's local settings" in text
     assert "npm test" in text and "shop" in text and "after" in text
 
 
@@ -148,7 +148,7 @@ def test_expiry(quiet_world: World) -> None:
     caller = world.ask(event_bytes())
     card = world.open_card()
     assert b"Nobody answered in time" in released(caller)
-    assert "The agent asks at the terminal" in closed(world, card, "Nobody answered in time")
+    assert "the agent asks at the terminal" in closed(world, card, "Nobody answered in time")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP], ids=["stopped", "its terminal closed"])
@@ -158,7 +158,7 @@ def test_daemon_stop(world: World, how: signal.Signals) -> None:
     world.stop_daemon(how)
     assert b"tapgate was stopped" in released(caller)
     world.start_daemon()
-    assert "The agent asks at the terminal" in closed(world, card, "tapgate was stopped")
+    assert "the agent asks at the terminal" in closed(world, card, "tapgate was stopped")
 
 
 def test_superseded(world: World) -> None:
@@ -193,7 +193,7 @@ def test_a_denial_that_crossed_a_yes_at_the_terminal_is_told_in_plain_words(worl
     assert decision(finish(caller)[0])["behavior"] == "deny"
     world.says(card, "Denied by Ada")
     world.tell(ended(duration_ms=600))
-    final = world.says(card, "but it had already been allowed at the terminal, and it ran")
+    final = world.says(card, "but the terminal was first, and it ran as allowed there")
     assert final["buttons"] == []
 
 

@@ -173,8 +173,10 @@ async def test_a_newer_edit_takes_the_place_of_an_older_one_that_waits(url: str)
             return sum("Allowed by Ada" in text for text in texts) == BURST
 
         await office.until(settled)
-        edits = await office.calls("editMessageText")
-        assert sorted(edit["params"]["message_id"] for edit in edits) == sorted(str(c["message_id"]) for c in cards)
+        known = {str(card["message_id"]) for card in cards}
+        # Cards that came later are told their place in the row; that is not what this is about.
+        edits = [call for call in await office.calls("editMessageText") if call["params"]["message_id"] in known]
+        assert sorted(edit["params"]["message_id"] for edit in edits) == sorted(known)
         assert all("sending" not in edit["params"]["text"] for edit in edits)
 
 

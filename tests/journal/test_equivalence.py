@@ -16,6 +16,7 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,
+    DraftEntry,
     Entry,
     RanEntry,
     SeenEntry,
@@ -24,7 +25,7 @@ from tapgate.core.effects import (
 )
 from tapgate.core.memory import Remembered
 from tapgate.errors import JournalError
-from tapgate.model import Answer, Caller, Copy, Decision, Outcome, Ran, Verdict
+from tapgate.model import Act, Answer, Caller, Copy, Decision, Draft, Given, Outcome, Prompt, Ran, Verdict
 
 from .samples import NOW, Opener, make_request, parse
 
@@ -38,6 +39,18 @@ ANY_JSON = st.recursive(
 TIMES = st.floats(NOW, NOW + 600)
 VERSIONS = st.integers(0, 4)
 COPIES = st.builds(Copy, st.sampled_from([11, -100]), st.integers(1, 3))
+PROMPTS = st.builds(Prompt, st.just(42), st.sampled_from(Act), st.integers(0, 3))
+DRAFTS = st.builds(
+    Draft,
+    at=st.integers(0, 3),
+    given=st.lists(st.builds(Given, st.lists(st.integers(0, 9), max_size=3).map(tuple), ANY_TEXT), max_size=2).map(
+        tuple
+    ),
+    text=st.none() | ANY_TEXT,
+    author=ANY_TEXT,
+    confirming=ANY_TEXT,
+    listed=st.lists(ANY_TEXT, max_size=2).map(tuple),
+)
 DECISIONS = st.builds(
     Decision,
     verdict=st.sampled_from(Verdict),
@@ -81,7 +94,8 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         fits=st.booleans(),
         chats=st.lists(st.integers(-5, 5), max_size=2).map(tuple),
     ),
-    st.builds(CopyEntry, st.sampled_from(IDS), COPIES, VERSIONS, st.sampled_from([0, 0, 42])),
+    st.builds(CopyEntry, st.sampled_from(IDS), COPIES, VERSIONS, st.none() | PROMPTS),
+    st.builds(DraftEntry, st.sampled_from(IDS), DRAFTS, VERSIONS),
     st.builds(ShownEntry, st.sampled_from(IDS), COPIES, VERSIONS),
     st.builds(SeenEntry, st.sampled_from(IDS)),
     st.builds(AnsweredEntry, st.sampled_from(IDS), ANSWERS, VERSIONS),
@@ -99,7 +113,7 @@ class Memory:
 
     def __init__(self) -> None:
         self.known: dict[str, Remembered] = {}
-        self.messages: dict[str, dict[Copy, tuple[int, int]]] = {}
+        self.messages: dict[str, dict[Copy, tuple[int, Prompt | None]]] = {}
 
     def take(self, batch: Sequence[Entry]) -> bool:
         before = copying.copy(self.known), copying.deepcopy(self.messages)
@@ -116,7 +130,7 @@ class Memory:
         for request_id, memory in self.known.items():
             messages = self.messages[request_id].items()
             copies = tuple((copy, shown) for copy, (shown, user) in messages if not user)
-            prompts = tuple((copy, user) for copy, (_, user) in messages if user)
+            prompts = tuple((copy, prompt) for copy, (_, prompt) in messages if prompt)
             found.append(replace(memory, copies=copies, prompts=prompts))
         return found
 
@@ -137,6 +151,8 @@ class Memory:
                 memory = replace(memory, version=max(memory.version, entry.version))
             case SeenEntry():
                 memory = replace(memory, seen=True)
+            case DraftEntry():
+                memory = replace(memory, draft=entry.draft, version=max(memory.version, entry.version))
             case AnsweredEntry():
                 memory = self._answer(memory, entry)
             case SettledEntry():
@@ -166,8 +182,8 @@ class Memory:
         messages = self.messages[entry.request_id]
         if entry.copy in messages:
             return memory
-        messages[entry.copy] = entry.version, entry.prompt_for
-        return memory if entry.prompt_for else replace(memory, version=max(memory.version, entry.version))
+        messages[entry.copy] = entry.version, entry.prompt
+        return memory if entry.prompt else replace(memory, version=max(memory.version, entry.version))
 
     def _answer(self, memory: Remembered, entry: AnsweredEntry) -> Remembered:
         if memory.answer is not None or memory.outcome is not None:

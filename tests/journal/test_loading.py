@@ -13,7 +13,7 @@ import pytest
 from tapgate.core.effects import CopyEntry, SeenEntry, ShownEntry
 from tapgate.core.memory import Remembered
 from tapgate.journal import Journal
-from tapgate.model import Caller, Copy, Decision, Outcome, Request, Verdict
+from tapgate.model import Act, Caller, Copy, Decision, Outcome, Prompt, Request, Verdict
 
 from .samples import DAY_S, NOW, Opener, answered, asked, make_answer, make_request, parse, posted, settled
 
@@ -30,7 +30,7 @@ async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
     )
     journal = await open_journal()
     await journal.record([asked(request, chats=(11, -100123)), SeenEntry("r1")], at=NOW)
-    await journal.record([posted(), CopyEntry("r1", Copy(11, 101), prompt_for=42)], at=NOW)
+    await journal.record([posted(), CopyEntry("r1", Copy(11, 101), prompt=Prompt(42, Act.ASK_ANSWER, 1))], at=NOW)
     await journal.close()
     [memory] = await (await open_journal()).load(parse)
     assert memory == Remembered(
@@ -41,7 +41,7 @@ async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
         chats=(11, -100123),
         seen=True,
         copies=((Copy(11, 100), 0),),
-        prompts=((Copy(11, 101), 42),),
+        prompts=((Copy(11, 101), Prompt(42, Act.ASK_ANSWER, 1)),),
     )
 
 
@@ -86,7 +86,7 @@ async def test_old_end_is_loaded_only_while_a_card_does_not_show_it(open_journal
         await journal.record([settled(name, at=NOW + 5)], at=NOW)
     await journal.record([settled("recent", at=NOW + 2 * DAY_S)], at=NOW)
     await journal.record([ShownEntry("shown", Copy(11, 100), 2), ShownEntry("recent", Copy(11, 100), 2)], at=NOW)
-    await journal.record([CopyEntry("shown", Copy(11, 101), prompt_for=42)], at=NOW)  # shows no version at all
+    await journal.record([CopyEntry("shown", Copy(11, 101), prompt=Prompt(42, Act.ASK_ANSWER, 1))], at=NOW)
     open_journal.wall.now = NOW + 2 * DAY_S + 60
     assert await ids(journal) == ["open", "behind", "bare", "recent"]
 

@@ -13,7 +13,7 @@ import pytest
 from tapgate.core.effects import CopyEntry, RanEntry, SeenEntry, ShownEntry
 from tapgate.journal import Journal, TrailQuery, TrailRow
 from tapgate.journal.codec import summary_of
-from tapgate.model import Caller, Copy, Json, Outcome, Ran, Verdict
+from tapgate.model import Caller, Copy, Json, Outcome, Prompt, Ran, Verdict
 
 from .samples import DAY_S, NOW, Opener, answered, asked, make_answer, make_request, parse, posted, settled
 
@@ -99,7 +99,7 @@ async def test_end_without_an_answer_is_no_opinion(journal: Journal) -> None:
 
 
 async def test_question_for_a_reason_is_no_card_in_the_trail(journal: Journal) -> None:
-    await journal.record([asked(), CopyEntry("r1", Copy(11, 101), prompt_for=42)], at=NOW)
+    await journal.record([asked(), CopyEntry("r1", Copy(11, 101), prompt=Prompt(42))], at=NOW)
     assert [row.what for row in await whole(journal)] == ["asked"]
 
 

@@ -9,12 +9,28 @@ from pathlib import Path
 
 from tapgate.agents import DIALECTS
 from tapgate.core.case import Case
-from tapgate.model import Act, Answer, Caller, Card, Choice, Outcome, Phase, Ran, Request
+from tapgate.model import (
+    NO_BACKGROUND,
+    Act,
+    Answer,
+    Background,
+    Caller,
+    Card,
+    Choice,
+    Draft,
+    Outcome,
+    Phase,
+    Ran,
+    Request,
+)
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_text
 from tapgate.simulator.markup import parse_reply_markup
-from tapgate.telegram.card import fits, render_card
+from tapgate.telegram import card as front_card
+from tapgate.telegram import content
+from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import keyboard_of
+from tapgate.telegram.setting import Setting
 from tests.builders import at
 
 FOLDER = Path(__file__).parent.parent / "data" / "captures"
@@ -22,6 +38,25 @@ FOLDER = Path(__file__).parent.parent / "data" / "captures"
 
 def clock(wall: float) -> str:
     return time.strftime("%H:%M", time.gmtime(wall))
+
+
+SETTING = Setting(clock=clock, home="/home/dev")
+
+
+def render_card(card: Card, setting: Setting = SETTING) -> str:
+    return front_card.render_card(card, setting)
+
+
+def fits(request: Request, background: Background = NO_BACKGROUND, setting: Setting = SETTING) -> bool:
+    return front_card.fits(request, background, setting)
+
+
+def whole_of(request: Request, background: Background = NO_BACKGROUND, setting: Setting = SETTING) -> tuple[str, bytes]:
+    return content.whole_of(request, background, setting)
+
+
+def content_of(request: Request, setting: Setting = SETTING) -> Content:
+    return content.content_of(request, setting)
 
 
 def captured() -> dict[str, Request]:
@@ -38,12 +73,26 @@ def captured() -> dict[str, Request]:
     return found
 
 
-def open_card(request: Request, *, seen: bool = False, refreshed: bool = False) -> Card:
+def open_card(
+    request: Request,
+    *,
+    seen: bool = False,
+    refreshed: bool = False,
+    background: Background = NO_BACKGROUND,
+    setting: Setting = SETTING,
+) -> Card:
     """The card as the desk would have it posted: what does not fit offers no way to allow it until it was seen."""
     case = _case(request)
-    case.fits = seen or fits(request)
+    case.fits = seen or fits(request, background, setting)
     case.refreshed = refreshed
+    case.background = background
     return case.card()
+
+
+def shown_in_steps(request: Request) -> str:
+    """Everything that a card shows in the course of its questions."""
+    steps = range(len(request.form.questions) if request.form is not None else 1)
+    return "\n".join(shown(replace(open_card(request), draft=Draft(at=step))) for step in steps)
 
 
 def _case(request: Request) -> Case:
@@ -86,9 +135,9 @@ def every_state(request: Request) -> Iterator[Card]:
                 yield settled_card(request, outcome, answer=answer, ran=ran, detail="why")
 
 
-def shown(card: Card) -> str:
+def shown(card: Card, setting: Setting = SETTING) -> str:
     """The text on the phone. Fails where Telegram would refuse the card."""
-    text, entities = parse_html(render_card(card, clock))
+    text, entities = parse_html(render_card(card, setting))
     check_text(text, entities)
     rows = [
         [{"text": key.text, "callback_data": key.data, **({"style": key.style} if key.style else {})} for key in row]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,14 +14,26 @@ from hypothesis import strategies as st
 
 from tapgate.agents import parse_request
 from tapgate.core.case import SHOW_WHOLE
-from tapgate.model import Answer, Background, Caller, Outcome, Phase, Ran, Request, Verdict
-from tapgate.telegram.card import fits, render_card
-from tapgate.telegram.content import whole_of
+from tapgate.core.drafts import answer_of, with_pick
+from tapgate.model import Answer, Background, Caller, Draft, Outcome, Phase, Ran, Request, Risk, Verdict
 from tapgate.telegram.text import MAX_UNITS, units, visible
 from tests.agents.forms import PERMISSIONS, TOOL_INPUTS
 from tests.builders import SUGGESTION, choice_of, make_request
 
-from .cards import answer_by, captured, clock, every_state, open_card, sending_card, settled_card, shown
+from .cards import (
+    SETTING,
+    answer_by,
+    captured,
+    every_state,
+    fits,
+    open_card,
+    render_card,
+    sending_card,
+    settled_card,
+    shown,
+    shown_in_steps,
+    whole_of,
+)
 
 CAPTURED = captured()
 
@@ -53,7 +66,7 @@ def test_telegram_takes_every_older_form_in_every_state(form: dict[str, Any]) ->
 @pytest.mark.parametrize("request_", CAPTURED.values(), ids=CAPTURED)
 def test_every_recorded_request_fits_and_nothing_of_it_is_missing(request_: Request) -> None:
     assert fits(request_)
-    assert not missing_from(shown(open_card(request_)), request_.input)
+    assert not missing_from(shown_in_steps(request_), request_.input)
 
 
 def test_the_recordings_hold_questions_of_both_agents() -> None:
@@ -67,13 +80,13 @@ def test_the_recordings_hold_questions_of_both_agents() -> None:
 
 def test_an_open_card_word_for_word() -> None:
     card = open_card(CAPTURED["claude-PermissionRequest.Bash.1"])
-    assert render_card(card, clock) == (
+    assert render_card(card) == (
         "🔐 <b>shop</b> · Claude Code\n"
         "<b>Bash</b> — Install and test\n"
         '<pre><code class="language-bash">npm install --save-exact left-pad@1.3.0 &amp;&amp; npm test</code></pre>\n'
         "<i>stops after 120 s</i>\n"
         "<i>▸ Always allow `npm install *`, `npm test *` in this project</i>\n"
-        "⏳ until 08:09"
+        "⏳ until 08:09 · in ~/shop"
     )
 
 
@@ -89,13 +102,13 @@ def test_a_subagent_s_mcp_call_word_for_word() -> None:
         suggestions=(),
         cwd="/home/dev/shop/sub",
     )
-    assert render_card(open_card(request, refreshed=True), clock) == (
+    assert render_card(open_card(request, refreshed=True)) == (
         "🔐 <b>shop</b> · Claude Code · subagent general-purpose\n"
         "<b>lookup of MCP server demo</b>\n"
         "<pre>key: &lt;x&gt;</pre>\n"
         "Why it asks: no rule matches\n"
         "Blocked path: <code>/etc</code>\n"
-        "In <code>/home/dev/shop/sub</code>\n"
+        "In <code>~/shop/sub</code>, not where the project is\n"
         "⏳ until 08:09\n"
         "↻ tapgate was away for a while. If you tapped before, tap again."
     )
@@ -111,8 +124,8 @@ def test_a_codex_card_says_codex() -> None:
 
 
 def test_a_question_for_the_terminal_says_so() -> None:
-    text = shown(open_card(CAPTURED["claude-PermissionRequest.AskUserQuestion"]))
-    assert "These questions take more than one tap: answer them at the terminal, or deny here." in text
+    text = shown(open_card(make_request(tool="AskUserQuestion", tool_input={"questions": ["?"]})))
+    assert "These questions cannot be shown here: answer them at the terminal, or skip them." in text
 
 
 def test_without_a_project_the_card_says_so() -> None:
@@ -136,7 +149,7 @@ def labelled(count: int, length: int) -> Request:
 def test_a_long_button_text_is_spelled_out_on_the_card() -> None:
     request = labelled(1, 49)
     assert fits(request)
-    assert f"▸ {request.choices[-1].label}" in shown(open_card(request)).split("\n")
+    assert f"▸ {choice_of(request, 's0').label}" in shown(open_card(request)).split("\n")
     assert "▸" in shown(open_card(labelled(1, 33))), "a phone may not show all of it"
     assert "▸" not in shown(open_card(labelled(1, 32)))
 
@@ -148,7 +161,7 @@ def test_a_button_that_cannot_be_spelled_out_is_not_offered_before_its_words_wer
         assert SHOW_WHOLE in card.choices
         assert not [choice for choice in card.choices if choice.decision.verdict is Verdict.ALLOW]
         assert "✂️ Some buttons say more than fits here. “Show all of it” sends their words." in shown(card)
-        assert all(f"button: {choice.label}" in whole_of(request)[1].decode() for choice in request.choices[4:])
+        assert all(f"button: {choice.label}" in whole_of(request)[1].decode() for choice in request.choices[5:])
         shown(open_card(request, seen=True))
     assert fits(labelled(4, 160))
     assert "✂️" not in shown(open_card(labelled(4, 160)))
@@ -157,7 +170,8 @@ def test_a_button_that_cannot_be_spelled_out_is_not_offered_before_its_words_wer
 def test_an_answered_question_says_the_option_and_not_allowed() -> None:
     question = {"question": "Drop it?", "options": [{"label": "Deny"}, {"label": "Yes"}]}
     request = make_request(tool="AskUserQuestion", tool_input={"questions": [question]}, suggestions=())
-    answer = answer_by(choice_of(request, "o0"))
+    assert request.form is not None
+    answer = answer_by(answer_of(request, with_pick(request.form, Draft(), 0)))
     text = shown(settled_card(request, Outcome.ALLOWED, answer=answer))
     assert "Answered “Deny” by Ada" in text and "Allowed" not in text
 
@@ -169,9 +183,9 @@ def test_a_command_that_does_not_fit_is_cut_marked_and_counted() -> None:
     request = make_request(tool_input={"command": "x" * 5000})
     text = shown(open_card(request))
     assert not fits(request)
-    assert "x" * 2199 + "…\n" in text
-    assert "x" * 2200 not in text
-    assert "✂️ 2,801 characters are not shown. “Show all of it” sends them." in text
+    assert "x" * 1999 + "…\n" in text
+    assert "x" * 2000 not in text
+    assert "✂️ 3,001 characters are not shown. “Show all of it” sends them." in text
     assert whole_of(request)[1].startswith(b"x" * 5000)
 
 
@@ -224,10 +238,12 @@ def test_the_longest_card_there_can_be_is_not_too_long() -> None:
     )
     request = replace(request, caller=replace(request.caller, project=f"/{wide}"))
     words = Background(why=wide * 3)
+    risks = tuple(Risk(f"risk-{wide}", wide) for _ in range(9))
+    setting = replace(SETTING, machine=wide, mask=False)
     for card in every_state(request):
-        shown(replace(card, refreshed=True, background=words))
-    longest = replace(open_card(request, seen=True, refreshed=True), deadline_at=0.0, background=words)
-    assert units(shown(longest)) > 3700  # or this test has lost its point
+        shown(replace(card, refreshed=True, background=words, risks=risks), setting)
+    longest = replace(open_card(request, seen=True, refreshed=True), background=words, risks=risks)
+    assert units(shown(longest, setting)) > 3900  # or this test has lost its point
     gate = make_request(event="PreToolUse", tool_input=request.input, agent_id="a", agent_type=wide, cwd=f"/{wide}")
     shown(open_card(replace(gate, caller=request.caller)))
 
@@ -261,7 +277,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         [
             "✅ Allowed by Ada · 08:01, after 1 min 05 s",
-            "Written: rule `npm test *` saved to this project's local settings",
+            "rule `npm test *` saved to this project's local settings",
         ],
     ),
     "denied": (Outcome.DENIED, "d", Ran.UNKNOWN, "", ["⛔️ Denied by Ada · 08:01, after 1 min 05 s"]),
@@ -277,7 +293,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "x",
         Ran.UNKNOWN,
         "",
-        ["⛔️ Denied by Ada · 08:01, after 1 min 05 s", "The turn was stopped."],
+        ["⛔️ Denied by Ada · 08:01, after 1 min 05 s", "the turn was stopped"],
     ),
     "denied, but the terminal was faster": (
         Outcome.DENIED,
@@ -285,7 +301,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         Ran.AGAINST,
         "",
         [
-            "⚠️ Denied by Ada, but it had already been allowed at the terminal, and it ran · 08:01, after 1 min 05 s",
+            "⚠️ Denied by Ada, but the terminal was first, and it ran as allowed there · 08:01, after 1 min 05 s",
         ],
     ),
     "not taken": (
@@ -344,14 +360,21 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         Ran.UNKNOWN,
         "",
-        ["⌛️ Nobody answered in time · 08:01", "The agent asks at the terminal."],
+        ["⌛️ Nobody answered in time · 08:01 · the agent asks at the terminal"],
     ),
     "stopped": (
         Outcome.STOPPED,
         "",
         Ran.UNKNOWN,
         "",
-        ["▫️ tapgate was stopped · 08:01", "The agent asks at the terminal."],
+        ["▫️ tapgate was stopped · 08:01 · the agent asks at the terminal"],
+    ),
+    "handed back": (
+        Outcome.RELEASED,
+        "",
+        Ran.UNKNOWN,
+        "by Ada",
+        ["🖥 Handed back to the terminal (by Ada) · 08:01 · the agent asks at the terminal"],
     ),
     "superseded": (
         Outcome.SUPERSEDED,
@@ -365,14 +388,14 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         Ran.UNKNOWN,
         "chat not found",
-        ["⚠️ It could not be shown on any phone (chat not found) · 08:01", "The agent asks at the terminal."],
+        ["⚠️ It could not be shown on any phone (chat not found) · 08:01 · the agent asks at the terminal"],
     ),
     "not recorded": (
         Outcome.NOT_RECORDED,
         "",
         Ran.UNKNOWN,
         "the disk is full",
-        ["⚠️ It could not be recorded (the disk is full) · 08:01", "The agent asks at the terminal."],
+        ["⚠️ It could not be recorded (the disk is full) · 08:01 · the agent asks at the terminal"],
     ),
 }
 
@@ -383,7 +406,7 @@ def test_a_settled_card_says_how_it_ended(outcome: Outcome, key: str, ran: Ran, 
     answer = answer_by(choice_of(request, key), message="Use <pnpm>." if key == "r" else "") if key else None
     text = shown(settled_card(request, outcome, answer=answer, ran=ran, detail=detail))
     head, *tail = words
-    assert text.split("\n") == [head, "shop · Claude Code · Bash", "npm test", *tail]
+    assert text.split("\n") == [head, " · ".join(["shop · Bash npm test", *tail])]
 
 
 def test_every_outcome_has_its_words_here() -> None:
@@ -396,7 +419,7 @@ def test_only_what_the_agent_took_counts_as_allowed_or_written(outcome: Outcome,
     request = make_request()
     text = shown(settled_card(request, outcome, answer=answer_by(choice_of(request, "s0")), ran=ran))
     assert "✅" not in text
-    assert "Written" not in text
+    assert "saved" not in text
     assert "Allowed by" not in text
 
 
@@ -446,6 +469,8 @@ values = st.recursive(
 )
 KEYS = [
     *("command", "description", "timeout", "run_in_background", "file_path", "content", "old_string", "new_string"),
+    *("pattern", "path", "glob", "ignore", "offset", "limit", "notebook_path", "new_source", "cell_id", "cell_type"),
+    *("edit_mode", "skill", "args"),
     *("replace_all", "edits", "plan", "planFilePath", "questions", "url", "prompt", "query", "subagent_type"),
 ]
 TOOLS = ["Bash", "Write", "Edit", "MultiEdit", "apply_patch", "ExitPlanMode", "AskUserQuestion", "Read", "WebFetch"]
@@ -623,6 +648,8 @@ def is_in(text: str, shown_text: str) -> bool:
         [visible(text, one_line=True)],
         visible(text).split("\n"),
         [visible(quoted, one_line=True)],
+        [text.removeprefix("/home/dev/shop/").replace("/home/dev/", "~/")],
+        [re.sub(r"^[#*+-]+ |[*`]", "", line) for line in visible(text).split("\n")],  # of a plan's Markdown
     ]
     return any(all(line.replace("\t", " ").strip() in shown_text for line in way) for way in ways)
 
@@ -638,7 +665,7 @@ def test_of_a_request_that_fits_nothing_is_missing_and_of_any_other_the_card_say
     card = open_card(request)
     text = shown(card)
     if fits(request):
-        assert missing_from(text, request.input) == []
+        assert missing_from(shown_in_steps(request), request.input) == []
         assert " characters are not shown. " not in text
         assert SHOW_WHOLE not in card.choices
     else:

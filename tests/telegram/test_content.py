@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from tapgate.telegram.content import content_of, summary_of, whole_of
+from tapgate.telegram.content import summary_of
 from tests.agents.forms import TOOL_INPUTS
 from tests.builders import make_request
+
+from .cards import SETTING, content_of, whole_of
 
 
 def content(tool: str, **fields: Any) -> tuple[str, str, tuple[str, ...]]:
@@ -20,7 +22,7 @@ def test_a_command_with_what_it_may_carry() -> None:
     assert content("Bash", command="make", description="Build", timeout=120000, run_in_background=True) == (
         "",
         "make",
-        ("runs in the background", "stops after 120 s"),
+        ("runs in the background · stops after 120 s",),
     )
     assert content("Bash", command="make", run_in_background=False) == ("", "make", ())
 
@@ -129,18 +131,33 @@ def test_questions_are_shown_with_all_they_hold() -> None:
 
 
 def test_what_is_read_fetched_searched_and_delegated() -> None:
-    assert content("Read", file_path="/etc/hosts", limit=5) == ("/etc/hosts", "", ("limit: 5",))
-    assert content("WebFetch", url="https://example.com", prompt="Sum up") == (
+    assert content("Read", file_path="/etc/hosts", limit=5) == ("/etc/hosts", "", ("5 lines",))
+    assert content("Read", file_path="/a", limit=5, offset=10) == ("/a", "", ("5 lines from line 10",))
+    assert content("Read", file_path="/a", limit="5", offset=-1) == ("/a", "", ("limit: 5", "offset: -1"))
+    assert content("WebFetch", url="https://example.com", prompt="Sum up") == ("https://example.com", "Sum up", ())
+    assert content("WebFetch", url="https://example.com", prompt=[1]) == ("https://example.com", "", ("prompt: [1]",))
+    assert content("Glob", pattern="**/*.go", path="/src") == ("", "**/*.go", ("in /src",))
+    assert content("Grep", pattern="x.*y", path="/src", glob="*.go", output_mode="content") == (
         "",
-        "https://example.com",
-        ("prompt: Sum up",),
+        "x.*y",
+        ("in /src · only *.go", "output_mode: content"),
     )
+    assert content("LS", path="/src", ignore=[".git", "dist"]) == ("/src", "", ("without .git, dist",))
+    assert content("LS", path="/src", ignore=[".git", 5]) == ("/src", "", ('ignore: [".git", 5]',))
+    assert content("Skill", skill="pdf", args="a.pdf") == ("pdf", "a.pdf", ())
+    assert content("Skill", skill="pdf", args={"a": 1}) == ("pdf", "", ('args: {"a": 1}',))
     assert content("WebSearch", query="limits", allowed_domains=["a.b"]) == (
         "",
         "limits",
         ('allowed_domains: ["a.b"]',),
     )
-    assert content("Task", prompt="Look", subagent_type="x", description="d") == ("", "Look", ("subagent_type: x",))
+    assert content("Task", prompt="Look", subagent_type="x", description="d") == ("", "Look", ("for x",))
+
+
+def test_facts_that_hold_the_sign_between_facts_have_a_line_each() -> None:
+    """An agent that chooses a path must not write another fact."""
+    assert content("Glob", pattern="*", path="/a · new file")[2] == ("in /a · new file",)
+    assert content("Grep", pattern="*", path="/a · b", glob="*.c")[2] == ("in /a · b", "only *.c")
 
 
 def test_an_unknown_tool_shows_a_field_a_line() -> None:
@@ -183,17 +200,9 @@ def test_fields_of_an_unexpected_type_fall_back_to_the_plain_form(tool: str, fie
 
 @pytest.mark.parametrize(("tool", "fields"), TOOL_INPUTS.values(), ids=TOOL_INPUTS)
 def test_the_summary_of_any_call_is_one_short_line(tool: str, fields: dict[str, Any]) -> None:
-    summary = summary_of(make_request(tool=tool, tool_input=fields))
-    assert len(summary) <= 120
+    summary = summary_of(make_request(tool=tool, tool_input=fields), SETTING)
     assert "\n" not in summary
     assert bool(summary) is bool(fields)
-
-
-def test_a_long_summary_is_cut_and_marked() -> None:
-    summary = summary_of(make_request(tool_input={"command": "echo\n\n" + "word " * 100}))
-    assert len(summary) == 120
-    assert summary.startswith("echo word word ")
-    assert summary.endswith("…")
 
 
 def test_the_whole_content_is_a_file_with_everything_in_it() -> None:
@@ -208,7 +217,7 @@ def test_the_whole_content_is_a_file_with_everything_in_it() -> None:
     assert data.decode() == (
         'stops after 5 s\nodd: ["x"]\n\nmake\ntest\n\ndescription: Build it\n\nwhy it asks: outside\n\n'
         "blocked path: /etc\n\ndirectory: /home/dev/shop\n\ntool: Bash\n\n"
-        "button: Always allow `npm test *` in this project"
+        "button: Always allow `npm test *` in this project\n\nbutton: Always allow `npm test *` in this session"
     )
 
 
@@ -233,6 +242,6 @@ def test_many_edits_of_one_long_path_stay_small() -> None:
 def test_the_file_is_never_empty_and_always_utf_8() -> None:
     """Telegram refuses an empty file, and then nobody could ever see what is to be allowed."""
     name, data = whole_of(make_request(tool="\u202e/../\ud800", tool_input={}, suggestions=(), cwd=""))
-    assert name == "request-00000000.txt"
+    assert name == "request-00000000.json"
     assert data.decode().strip()
     assert whole_of(make_request(tool_input={"command": "a\ud800b"}))[1].decode().startswith("a⟨U+D800⟩b")

@@ -11,7 +11,7 @@ import anyio
 import pytest
 from telegram.error import BadRequest, Forbidden, NetworkError, RetryAfter, TelegramError, TimedOut
 
-from tapgate.core.effects import AnswerTap, AskReason, Edit, Post, Retract, Say, ShowWhole, Sweep
+from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sweep
 from tapgate.core.events import (
     Edited,
     Event,
@@ -25,13 +25,13 @@ from tapgate.core.events import (
     Ticked,
     WholePosted,
 )
-from tapgate.model import Copy, Outcome
+from tapgate.model import Copy, Outcome, Prompt
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
 from tests.builders import make_request
 
 from . import timelapse
-from .cards import clock, open_card, settled_card
+from .cards import SETTING, open_card, settled_card
 from .test_updates import MESSAGE, QUERY
 
 ADA, GROUP = 1001, -500
@@ -88,7 +88,7 @@ class Edge:
             self.api,
             emit=self._emit,
             command=self._command,
-            clock=clock,
+            setting=SETTING,
             per_chat_s=1.0,
             offset=None,
             last_poll=None,
@@ -324,7 +324,7 @@ def test_a_reason_is_asked_for_with_a_forced_reply() -> None:
     request = make_request()
 
     async def main(edge: Edge) -> None:
-        edge.front.ask_reason(AskReason(open_card(request), ADA, ADA, 5))
+        edge.front.ask_text(AskText(open_card(request), ADA, 5, Prompt(ADA)))
 
     edge = at_the_edge(main)
     ((endpoint, data),) = edge.api.made
@@ -332,12 +332,12 @@ def test_a_reason_is_asked_for_with_a_forced_reply() -> None:
     assert data["text"] == "Why not? Reply to this message; the agent gets your words."
     assert data["reply_markup"].force_reply
     assert data["reply_parameters"].message_id == 5
-    assert edge.heard == [PromptPosted(request.id, Copy(ADA, 71), ADA)]
+    assert edge.heard == [PromptPosted(request.id, Copy(ADA, 71), Prompt(ADA))]
 
 
 def test_in_a_group_the_person_who_tapped_is_named() -> None:
     async def main(edge: Edge) -> None:
-        edge.front.ask_reason(AskReason(open_card(make_request()), GROUP, ADA, 5))
+        edge.front.ask_text(AskText(open_card(make_request()), GROUP, 5, Prompt(ADA)))
 
     text = at_the_edge(main).api.made[0][1]["text"]
     assert text.startswith('<a href="tg://user?id=1001">You</a>: why not? ')

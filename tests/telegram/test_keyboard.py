@@ -26,22 +26,23 @@ def test_allow_and_deny_stand_side_by_side_and_all_else_below() -> None:
     assert layout(open_card(make_request(suggestions=suggestions))) == [
         ["Allow", "Deny"],
         ["Always allow `npm test *` in this project"],
+        ["Always allow `npm test *` in this session"],
         ["Accept edits in this session"],
+        ["Edit…", "Deny and stop"],
         ["Deny with a reason…"],
-        ["Deny and stop"],
     ]
 
 
-def test_a_question_s_options_come_first_and_deny_after_them() -> None:
+def test_a_question_s_options_come_first_and_skip_after_them() -> None:
     options = [{"label": "Postgres"}, {"label": "SQLite"}]
     questions = {"questions": [{"question": "Which?", "options": options}]}
     card = open_card(make_request(tool="AskUserQuestion", tool_input=questions))
-    assert layout(card) == [["Postgres"], ["SQLite"], ["Deny"], ["Deny with a reason…"], ["Deny and stop"]]
+    assert layout(card) == [["1. Postgres"], ["2. SQLite"], ["Other…"], ["Skip"], ["Skip and stop"]]
 
 
 def test_content_that_was_not_shown_can_be_shown_or_refused_but_not_allowed() -> None:
     card = open_card(make_request(tool_input={"command": "x" * 9000}))
-    assert layout(card) == [["Show all of it"], ["Deny"], ["Deny with a reason…"], ["Deny and stop"]]
+    assert layout(card) == [["Show all of it"], ["Deny"], ["Deny and stop"], ["Deny with a reason…"]]
 
 
 def test_a_card_without_choices_has_no_keyboard() -> None:

@@ -15,17 +15,30 @@ from tapgate.agents.dialect import (
     digest_of,
     read_event,
     read_object,
-    sealed,
+    release_choice,
     write_json,
 )
 from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
-from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
+from tapgate.core.seals import sealed
+from tapgate.model import Act, Caller, Choice, Decision, Form, Option, Question, Request, Tone, Verdict
 
 DENIED = "Denied from the phone."
 ALLOWED = "Allowed from the phone."
 UNANSWERED = "No answer from the phone."
 ACCEPT_EDITS = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
+SKIPPED = "The person saw the question on the phone and skipped it. Go on without an answer, as you think best."
 MOST_OPTIONS = 20  # more buttons than this no thumb would scroll through
+MOST_QUESTIONS = 10
+EDITABLE = {
+    "Bash": "command",
+    "Write": "content",
+    "Edit": "new_string",
+    "WebFetch": "url",
+    "WebSearch": "query",
+    "Task": "prompt",
+    "Agent": "prompt",
+}
+"""The one text of each tool's input that a person may want to change before it is allowed."""
 
 
 class PermissionRequest(ToolEvent):
@@ -157,8 +170,15 @@ def _render_gate(decision: Decision) -> bytes:
 
 def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRequest) -> Request:
     note = ""
+    form = None
+    choices: tuple[Choice, ...]
     if event.tool_name == "AskUserQuestion":
-        choices, note = _question_choices(event.tool_input)
+        form = _form(event.tool_input)
+        note = "" if form else "These questions cannot be shown here: answer them at the terminal, or skip them."
+        choices = (
+            Choice("d", "Skip", Act.DECIDE, Decision(Verdict.DENY, SKIPPED), Tone.BAD),
+            Choice("x", "Skip and stop", Act.DECIDE, Decision(Verdict.DENY, SKIPPED, interrupt=True)),
+        )
     elif event.tool_name == "ExitPlanMode":
         # A plain allow is ignored here and the dialog stays; with the received input given back it is taken.
         choices = (
@@ -182,9 +202,14 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
     else:
         choices = (
             Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
-            *_denials(),
+            Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+            *_edit(event),
+            Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+            Choice("x", "Deny and stop", Act.DECIDE, Decision(Verdict.DENY, DENIED, interrupt=True)),
             *suggestions.choices_of(event.permission_suggestions or ()),
         )
+    if event.agent_id:  # a subagent in the background shows no dialog while its hook waits
+        choices = (*choices, release_choice())
     server = event.mcp_server
     return _request(
         request_id,
@@ -192,6 +217,7 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
         raw,
         event,
         choices,
+        form=form,
         decision_reason=event.decision_reason or "",
         blocked_path=event.blocked_path or "",
         mcp_server=str(server.get("name", "")) if isinstance(server, dict) else str(server or ""),
@@ -203,13 +229,20 @@ def _gate(request_id: str, caller: Caller, raw: bytes, event: PreToolUse) -> Req
     choices = (
         Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
         Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+        *_edit(event),
         Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+        release_choice(),
     )
     return _request(request_id, caller, raw, event, choices)
 
 
+def _edit(event: ToolEvent) -> tuple[Choice, ...]:
+    is_text = isinstance(event.tool_input.get(EDITABLE.get(event.tool_name, "")), str)
+    return (Choice("m", "Edit…", Act.ASK_EDIT),) if is_text else ()
+
+
 def _request(
-    request_id: str, caller: Caller, raw: bytes, event: ToolEvent, choices: tuple[Choice, ...], **more: str
+    request_id: str, caller: Caller, raw: bytes, event: ToolEvent, choices: tuple[Choice, ...], **more: Any
 ) -> Request:
     return Request(
         id=request_id,
@@ -225,39 +258,42 @@ def _request(
         agent_type=event.agent_type or "",
         prompt_id=event.prompt_id or "",
         permission_mode=event.permission_mode or "",
+        editable=EDITABLE.get(event.tool_name, "") if any(choice.act is Act.ASK_EDIT for choice in choices) else "",
         **more,
     )
 
 
-def _denials() -> tuple[Choice, ...]:
-    return (
-        Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
-        Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
-        Choice("x", "Deny and stop", Act.DECIDE, Decision(Verdict.DENY, DENIED, interrupt=True)),
+def _form(tool_input: dict[str, Any]) -> Form | None:
+    """The questions, where all of them can be put on a card and told apart afterwards."""
+    found = tool_input.get("questions")
+    if not isinstance(found, list) or not 0 < len(found) <= MOST_QUESTIONS:
+        return None
+    questions = [_question(value) for value in found]
+    texts = {question.text for question in questions if question is not None}
+    # The answers are told apart by the question's text alone.
+    if len(texts) < len(found):
+        return None
+    return Form(tuple(question for question in questions if question is not None), field="answers")
+
+
+def _question(value: Any) -> Question | None:
+    if not isinstance(value, dict) or not isinstance(value.get("question"), str) or not value["question"].strip():
+        return None
+    options, header = value.get("options", []), value.get("header")
+    if not isinstance(options, list) or len(options) > MOST_OPTIONS:
+        return None
+    labels = [option.get("label") if isinstance(option, dict) else None for option in options]
+    if not all(isinstance(label, str) and label.strip() for label in labels):
+        return None
+    return Question(
+        text=value["question"],
+        options=tuple(
+            Option(option["label"], option["description"] if isinstance(option.get("description"), str) else "")
+            for option in options
+        ),
+        header=header if isinstance(header, str) else "",
+        many=value.get("multiSelect") is True,
     )
-
-
-def _question_choices(tool_input: dict[str, Any]) -> tuple[tuple[Choice, ...], str]:
-    """One button per option where one tap can answer everything; otherwise the terminal has to be used."""
-    questions = tool_input.get("questions")
-    if isinstance(questions, list) and len(questions) == 1 and isinstance(questions[0], dict):
-        question = questions[0]
-        text, options = question.get("question"), question.get("options")
-        if isinstance(text, str) and isinstance(options, list) and not question.get("multiSelect"):
-            labels = [option.get("label") for option in options if isinstance(option, dict)]
-            answers = tuple(
-                Choice(
-                    f"o{number}",
-                    label,
-                    Act.DECIDE,
-                    Decision(Verdict.ALLOW, updated_input={**tool_input, "answers": {text: label}}),
-                )
-                for number, label in enumerate(labels)
-                if isinstance(label, str) and label
-            )
-            if answers and len(options) <= MOST_OPTIONS:
-                return (*answers, *_denials()), ""
-    return _denials(), "These questions take more than one tap: answer them at the terminal, or deny here."
 
 
 def _as_asked(event: ToolEvent) -> ToolEvent:

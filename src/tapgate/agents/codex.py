@@ -15,9 +15,10 @@ from tapgate.agents.dialect import (
     digest_of,
     read_event,
     read_object,
-    sealed,
+    release_choice,
     write_json,
 )
+from tapgate.core.seals import sealed
 from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
 
 
@@ -35,6 +36,7 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
         Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
         Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
         Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+        release_choice(),  # while Codex waits for the hook, its own prompt is hidden
     )
     return Request(
         id=request_id,

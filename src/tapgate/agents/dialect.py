@@ -1,21 +1,23 @@
-"""What every dialect offers, and the parts that agents share: reading JSON, fingerprints, choices and their seals."""
+"""What every dialect offers, and the parts that agents share: reading JSON, fingerprints of calls, a common choice."""
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tapgate.core.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
-from tapgate.model import Call, Caller, Choice, Decision, Json, Request
+from tapgate.model import Act, Call, Caller, Choice, Decision, Json, Request
 
+MOST_VALUES = 250_000  # no card shows that many; as Python values, 16 MiB of tiny ones would be half a gigabyte
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 MOST_DEPTH = 100  # agents nest a dozen levels; what is far deeper would break whoever echoes or shows it
 
 
@@ -66,6 +68,8 @@ def read_object(raw: bytes) -> dict[str, Json]:
     """The JSON object in `raw`. Raises InputError with a sentence that quotes none of it."""
     if not raw.strip():
         raise InputError("nothing came on stdin")
+    if _is_crowded(raw):
+        raise InputError(f"the JSON on stdin holds more than {MOST_VALUES} values, which no card could show")
     try:
         value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
@@ -113,31 +117,27 @@ def call_of(event: ToolEvent) -> Call:
     )
 
 
-def sealed(choices: Sequence[Choice]) -> tuple[Choice, ...]:
-    """Tie each key to what its button says and does.
-
-    The seal travels in the button. After an upgrade that words or orders choices differently, an old button no longer
-    fits and is refused, where a bare number would have meant something that its card never said.
-    """
-    return tuple(replace(choice, seal=_seal(choice)) for choice in choices)
+def release_choice() -> Choice:
+    """For agents that show no prompt of their own while the hook waits: a person at the desk gets it back."""
+    return Choice("g", "Ask at the terminal", Act.RELEASE)
 
 
-def _seal(choice: Choice) -> str:
-    decision = choice.decision
-    text = json.dumps(
-        [
-            choice.key,
-            choice.label,
-            choice.act,
-            decision.verdict,
-            decision.message,
-            decision.interrupt,
-            list(decision.updates),
-            decision.updated_input,
-        ],
-        sort_keys=True,
-    )
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
+def _is_crowded(raw: bytes) -> bool:
+    """Whether it holds more than MOST_VALUES values, told from the bytes: parsing is what would take the memory."""
+    if _marks(raw, 0, len(raw)) <= MOST_VALUES:
+        return False
+    count = end = 0  # once more, now without what stands in strings; it ends early where there are many
+    for string in _STRING.finditer(raw):
+        count += _marks(raw, end, string.start())
+        end = string.end()
+        if count > MOST_VALUES:
+            return True
+    return count + _marks(raw, end, len(raw)) > MOST_VALUES
+
+
+def _marks(raw: bytes, start: int, end: int) -> int:
+    """Each value but the outermost follows a comma, or is the first in a list or an object."""
+    return raw.count(b",", start, end) + raw.count(b"[", start, end) + raw.count(b"{", start, end)
 
 
 def _is_deep(value: Json) -> bool:

@@ -31,20 +31,46 @@ _MODES = {
     "dontAsk": "Switch to the mode that never asks",
 }
 
+_KNOWN = frozenset({"type", "rules", "behavior", "destination", "mode", "directories", "tool"})
+_UNASKED = frozenset({"bypassPermissions", "dontAsk", "auto"})
+"""Modes in which the agent no longer asks: nobody switches to one of them with a single tap."""
+
 
 def choices_of(entries: Iterable[Json]) -> tuple[Choice, ...]:
-    """One choice per suggestion that is an object. The entry itself is what goes back, whatever else it holds."""
+    """One choice per suggestion that is an object. The entry itself is what goes back, whatever else it holds.
+
+    A lasting rule is offered for this session only as well: the same entry with another destination.
+    """
     found = [entry for entry in entries if isinstance(entry, dict)]
     choices = []
     for number, entry in enumerate(found[:MOST_SUGGESTIONS]):
-        label, saved = words_of(entry)
-        decision = Decision(Verdict.ALLOW, updates=(entry,))
-        choices.append(Choice(f"s{number}", label, Act.DECIDE, decision, saved=saved))
+        choices.append(_choice(f"s{number}", entry))
+        brief = {**entry, "destination": "session"}
+        if _is_rule(entry) and brief not in found:
+            choices.append(_choice(f"n{number}", brief))
     return tuple(choices)
 
 
+def _choice(key: str, entry: Mapping[str, Any]) -> Choice:
+    label, saved = words_of(entry)
+    act = Act.CONFIRM if entry.get("type") == "setMode" and entry.get("mode") in _UNASKED else Act.DECIDE
+    return Choice(key, label, act, Decision(Verdict.ALLOW, updates=(entry,)), saved=saved)
+
+
+def _is_rule(entry: Mapping[str, Any]) -> bool:
+    """Whether it is a rule that allows something for good, and so could do the same for this session only."""
+    lasting = entry.get("destination") in ("localSettings", "projectSettings", "userSettings")
+    return lasting and entry.get("type") == "addRules" and entry.get("behavior") == "allow"
+
+
 def words_of(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """The button's words, and what to say about it afterwards."""
+    """The button's words, and what to say about it afterwards. All of it goes back, so all of it is named."""
+    label, saved = _known_words(entry)
+    others = ", ".join(f"{name}: {_plain(value)}" for name, value in entry.items() if name not in _KNOWN)
+    return (f"{label} ({others})", f"{saved} ({others})") if others else (label, saved)
+
+
+def _known_words(entry: Mapping[str, Any]) -> tuple[str, str]:
     kind = entry.get("type")
     destination = entry.get("destination")
     scope = _SCOPES.get(str(destination), f"in {destination}" if destination else "from now on")
@@ -94,9 +120,10 @@ def _rule(rule: Json) -> str:
     if not isinstance(rule, dict):
         return _plain(rule)
     tool, content = rule.get("toolName"), rule.get("ruleContent")
+    others = "".join(f", {name}: {_plain(rule[name])}" for name in rule if name not in ("toolName", "ruleContent"))
     if not content:
-        return str(tool)
-    return str(content) if tool == "Bash" else f"{tool}({content})"
+        return f"{tool}{others}"
+    return f"{content}{others}" if tool == "Bash" else f"{tool}({content}){others}"
 
 
 def _listed(value: Json) -> list[Json]:

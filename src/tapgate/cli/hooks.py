@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
+import textwrap
 from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
@@ -165,6 +168,7 @@ def _carry_out(change: Change, *, yes: bool, dry_run: bool) -> bool:
     for line in change.diff().splitlines():
         colour = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}.get(line[:1])
         typer.secho(line, fg=colour)
+    typer.echo(_summary(change))
     if dry_run:
         typer.echo("Nothing was changed (--dry-run).")
         return False
@@ -179,6 +183,24 @@ def _carry_out(change: Change, *, yes: bool, dry_run: bool) -> bool:
     return True
 
 
+def _summary(change: Change) -> str:
+    """The diff scrolls by; this is what stands right above the question."""
+    from tapgate.install.settings import events_of
+
+    before, after = events_of(change.before), events_of(change.after)
+    parts = [
+        f"{what} {', '.join(events)}"
+        for what, events in (
+            ("adds tapgate to", [event for event in after if event not in before]),
+            ("updates it in", [event for event in after if event in before and after[event] != before[event]]),
+            ("takes it out of", [event for event in before if event not in after]),
+        )
+        if events
+    ]
+    summary = "; ".join(parts) or "restores the file"
+    return f"This {summary}. Everything else in the file stays as it is."
+
+
 def _show(findings: Iterable[Finding]) -> None:
     marks = {
         "ok": ("ok", typer.colors.GREEN),
@@ -187,6 +209,16 @@ def _show(findings: Iterable[Finding]) -> None:
     }
     for finding in findings:
         word, colour = marks[finding.level.value]
-        typer.echo(typer.style(f"{word:8}", fg=colour) + finding.sentence)
-        if finding.advice:
-            typer.echo(f"{'':8}{finding.advice}")
+        sentence, advice = _wrapped(finding.sentence), _wrapped(finding.advice)
+        typer.echo(typer.style(f"{word:8}", fg=colour) + sentence)
+        if advice:
+            typer.echo(f"{'':8}{advice}")
+
+
+def _wrapped(text: str) -> str:
+    """Between words, under the first one; as one line where no person reads it."""
+    if not sys.stdout.isatty():
+        return text
+    width = max(40, shutil.get_terminal_size().columns - 8)
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    return f"\n{'':8}".join(lines)

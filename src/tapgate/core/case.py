@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tapgate.core.drafts import choices_of, edited_text, refuses
 from tapgate.core.events import Left
 from tapgate.core.memory import Remembered
+from tapgate.core.roster import offered_to
 from tapgate.model import (
     NO_BACKGROUND,
+    NO_DRAFT,
     Act,
     Answer,
     Background,
@@ -16,17 +20,22 @@ from tapgate.model import (
     Choice,
     Copy,
     Decision,
+    Draft,
     Instant,
     Outcome,
     Phase,
+    Prompt,
     Ran,
     Request,
-    Verdict,
+    Risk,
+    Role,
 )
 
 SLIM_BYTES = 4096
+SLIM_LABEL = 300
 ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
+LIST_KEY = "b"
 
 
 @dataclass(slots=True)
@@ -41,8 +50,8 @@ class Case:
     away_until: float | None = None  # a caller that broke off in a restart is expected back until then
     pending: set[int] = field(default_factory=set)  # chats that a card is on its way to
     copies: dict[Copy, int] = field(default_factory=dict)  # each with the version that it shows
-    prompts: dict[Copy, int] = field(default_factory=dict)  # questions for a reason, each with the user asked
-    asking: set[tuple[int, int]] = field(default_factory=set)  # (chat, user) whose prompt is on its way
+    prompts: dict[Copy, Prompt] = field(default_factory=dict)  # questions for a text
+    asking: set[tuple[int, Prompt]] = field(default_factory=set)  # the chat of each that is on its way
     seen_in: set[int] = field(default_factory=set)  # chats that have the whole content
     answer: Answer | None = None
     answered: Instant | None = None
@@ -57,6 +66,12 @@ class Case:
     refreshed: bool = False
     version: int = 0
     background: Background = NO_BACKGROUND
+    risks: tuple[Risk, ...] = ()
+    draft: Draft = NO_DRAFT
+    draft_risks: tuple[Risk, ...] = ()  # of the text in the draft
+    ranks: Mapping[int, Role] = field(default_factory=dict)  # the most that anybody may do, chat by chat
+    place: tuple[int, int] = (1, 1)  # which of how many open requests
+    told: tuple[int, int, tuple[int, ...]] | None = None  # the same, and how many go together in each chat, as shown
 
     @property
     def deadline_at(self) -> float:
@@ -66,29 +81,39 @@ class Case:
         """Whether all of the request was shown in this chat."""
         return self.fits or chat_id in self.seen_in
 
-    def offered(self, chat_id: int) -> tuple[Choice, ...]:
-        """The buttons on the card in this chat. What was not shown whole offers no way to allow it (rule 9)."""
+    def shown_risks(self) -> tuple[Risk, ...]:
+        """Of what the card would allow as it stands."""
+        return self.draft_risks if self.draft.text is not None else self.risks
+
+    def offered(self, chat_id: int, *, several: int = 0) -> tuple[Choice, ...]:
+        """The buttons on the card in this chat. What was not shown whole offers no way to allow it (rule 9).
+
+        `several` open requests could be allowed together with this one.
+        """
         if self.phase is not Phase.OPEN:
             return ()
-        if self.is_whole(chat_id):
-            return self.request.choices
-        refusing = (choice for choice in self.request.choices if choice.decision.verdict is not Verdict.ALLOW)
-        return (SHOW_WHOLE, *refusing)
+        choices = choices_of(self.request, self.draft, risky=bool(self.shown_risks()))
+        if not self.is_whole(chat_id):
+            choices = (SHOW_WHOLE, *filter(refuses, choices))
+        elif several and self.draft == NO_DRAFT:
+            choices = (*choices, Choice(LIST_KEY, f"Allow these {several}…", Act.LIST, seal="several"))
+        return offered_to(self.ranks.get(chat_id, Role.OWNER), choices)
 
     def find_choice(self, key: str, seal: str) -> Choice | None:
+        """A choice that this request's card may have had as it came."""
         for choice in (*self.request.choices, SHOW_WHOLE):
             if choice.key == key and choice.seal == seal:
                 return choice
         return None
 
-    def card(self, chat_id: int | None = None) -> Card:
+    def card(self, chat_id: int | None = None, *, several: int = 0, listed: tuple[Request, ...] = ()) -> Card:
         """The card as it stands in this chat; without one, where the most of it was shown."""
         if chat_id is None:
-            chat_id = next(iter(self.seen_in), 0)
+            chat_id = next(iter(self.seen_in), self.chats[0] if self.chats else 0)
         return Card(
             request=self.request,
             phase=self.phase,
-            choices=self.offered(chat_id),
+            choices=self.offered(chat_id, several=several),
             asked_at=self.asked.wall,
             deadline_at=self.deadline_at,
             answer=self.answer,
@@ -99,6 +124,10 @@ class Case:
             refreshed=self.refreshed,
             version=self.version,
             background=self.background,
+            risks=self.shown_risks(),
+            draft=self.draft,
+            listed=listed,
+            place=self.place,
         )
 
     def next_deadline(self) -> float | None:
@@ -122,8 +151,27 @@ def slimmed(request: Request) -> Request:
         for key, value in itertools.islice(request.input.items(), 20)
         if isinstance(value, str | int | float | None)
     }
-    choices = tuple(replace(choice, decision=Decision(choice.decision.verdict)) for choice in request.choices)
-    return replace(request, raw=b"", input=kept, choices=choices)
+    choices = tuple(
+        replace(choice, label=choice.label[:SLIM_LABEL], decision=Decision(choice.decision.verdict))
+        for choice in request.choices
+    )
+    return replace(
+        request,
+        raw=b"",
+        input=kept,
+        choices=choices,
+        form=None,
+        decision_reason=request.decision_reason[:SLIM_BYTES],
+    )
+
+
+def slimmed_answer(request: Request, answer: Answer | None) -> Answer | None:
+    """An answer may echo the whole input: of a settled one, the text that a person wrote is enough."""
+    if answer is None or answer.decision.updated_input is None:
+        return answer
+    text = edited_text(request, answer.decision)
+    updated = None if text is None else {request.editable: text}
+    return replace(answer, decision=replace(answer.decision, updated_input=updated))
 
 
 def recall(memory: Remembered, now: Instant) -> Case:
@@ -148,12 +196,14 @@ def recall(memory: Remembered, now: Instant) -> Case:
         detail=memory.detail,
         ran=memory.ran,
         version=memory.version,
+        draft=replace(memory.draft, listed=()),  # the others of a list may have ended meanwhile
     )
     found.pending = set(memory.chats) - {copy.chat_id for copy in found.copies}
     if memory.answer is not None:
         found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
     if memory.outcome is not None:
         found.phase = Phase.SETTLED
+        found.answer = slimmed_answer(memory.request, memory.answer)
         found.request = slimmed(memory.request)
         return found
     found.away_until = now.mono + ADOPT_S

@@ -11,20 +11,26 @@ Its rules:
 7. A tap carries its user; the desk checks it, and checks that the choice was on that request's card.
 8. Nothing on the socket can approve. Only Tapped and Replied, which only a front sends, carry an answer.
 9. Content that does not fit is never approved unseen.
+
+What a card asks for beyond one tap (a question's answers, a changed text, a second tap, a list) is its draft: see
+drafts.py. All copies of a card show the same draft, and only buttons that stand on it now count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from tapgate.core import words
-from tapgate.core.case import Case, recall, slimmed
+from tapgate.core import batches, drafts, words
+from tapgate.core.board import Board
+from tapgate.core.case import Case, recall, slimmed, slimmed_answer
 from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
     AskedEntry,
-    AskReason,
+    AskText,
     CopyEntry,
+    DraftEntry,
     Edit,
     Effect,
     Post,
@@ -39,7 +45,6 @@ from tapgate.core.effects import (
     ShownEntry,
     ShowWhole,
     Sound,
-    Sweep,
 )
 from tapgate.core.events import (
     AgentProbed,
@@ -68,7 +73,10 @@ from tapgate.core.events import (
 )
 from tapgate.core.matching import match_ended, supersedes, why_left
 from tapgate.core.memory import Remembered
+from tapgate.core.roster import Roster, why_not
+from tapgate.core.texts import UNSEEN, Meaning, meaning_of, why_not_edit, why_unheard
 from tapgate.model import (
+    NO_DRAFT,
     NO_OPINION,
     Act,
     Answer,
@@ -76,58 +84,71 @@ from tapgate.model import (
     Choice,
     Copy,
     Decision,
+    Draft,
     Instant,
+    Json,
     Outcome,
     Person,
     Phase,
+    Prompt,
     Ran,
     Request,
+    Risk,
     Verdict,
 )
 
 LEAVE_S = 3.0  # how long a caller's leaving may stay unexplained
 PROBE_S = 1.5
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
-SETTLED_KEPT = 500  # so that late taps on them can be told the truth
-MOST_COPIES = 50
 MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
-UNSEEN = "Not all of it was shown here yet: tap “Show all of it” first."
-TAPS_REMEMBERED = 1000  # to know a repeated update when it comes
+CHANGED = "This button is not on the card as it stands now, so nothing happened."
+HEARD_KEPT = 1000  # to know a repeated update when it comes
+
+Assess = Callable[[Request], tuple[Risk, ...]]
+
+
+def _nothing_risky(request: Request) -> tuple[Risk, ...]:
+    return ()
 
 
 class Desk:
-    def __init__(self, people: Sequence[Person], *, hold_s: float) -> None:
-        self._people = tuple(people)
-        self._chats = tuple(dict.fromkeys(person.chat_id for person in people))
+    """`hold_of` says how long a request may be held at most; `assess` names what is risky about one (it is pure)."""
+
+    def __init__(
+        self,
+        people: Sequence[Person],
+        *,
+        hold_s: float,
+        hold_of: Callable[[Request], float] | None = None,
+        assess: Assess = _nothing_risky,
+    ) -> None:
+        self.board = Board(Roster(people))
         self._hold_s = hold_s
-        self._cases: dict[str, Case] = {}
+        self._hold_of = hold_of
+        self._assess = assess
         self._stopping = False
-        self._highest: dict[int, int] = {}  # the newest message known in each chat
-        self._suspects: dict[
-            int, int
-        ] = {}  # chats where a card may stand that nobody told us of, and after which message
-        self._heard: dict[str, None] = {}
+        self._heard: dict[Json, None] = {}
         self._early: dict[Copy, Replied] = {}  # replies that came before their prompt was known to be posted
 
     # Reading
 
     def card(self, request_id: str) -> Card | None:
-        case = self._cases.get(request_id)
-        return case.card() if case else None
+        case = self.board.cases.get(request_id)
+        return self.board.card(case) if case else None
 
     def open_cards(self) -> list[Card]:
-        return [case.card() for case in self._cases.values() if case.phase is not Phase.SETTLED]
+        return [self.board.card(case) for case in self.board.cases.values() if case.phase is not Phase.SETTLED]
 
     def is_taken(self, request: Request) -> bool:
         """Whether this id belongs to another question already."""
-        case = self._cases.get(request.id)
+        case = self.board.cases.get(request.id)
         return case is not None and (case.request.digest, case.request.caller.agent) != (
             request.digest,
             request.caller.agent,
         )
 
     def next_deadline(self) -> float | None:
-        times = [case.next_deadline() for case in self._cases.values()]
+        times = [case.next_deadline() for case in self.board.cases.values()]
         return min((time for time in times if time is not None), default=None)
 
     # The one door
@@ -153,17 +174,17 @@ class Desk:
             case SessionMoved():
                 effects += self._on_moved(event, now)
             case SessionEnded():
-                for found in self._of_session(event.session_id):
+                for found in self.board.of_session(event.session_id):
                     effects += self._settle(found, Outcome.SESSION_ENDED, now, detail=event.reason)
             case Posted():
                 effects += self._on_posted(event)
             case PostUnsure():
-                self._suspect(event.chat_id)
-                unsure = self._cases.get(event.request_id)
+                self.board.soundings.suspect(event.chat_id)
+                unsure = self.board.cases.get(event.request_id)
                 if unsure is not None and unsure.phase is Phase.SETTLED:
                     effects.append(Sound(event.chat_id))
             case Sounded():
-                effects += self._sweep(event.copy)
+                effects += self.board.sweep(event.copy)
             case PostFailed():
                 effects += self._on_post_failed(event, now)
             case Edited():
@@ -180,25 +201,32 @@ class Desk:
                 effects += self._on_stopped(now)
             case Ticked():
                 pass
-        return effects
+        return effects + self.board.tell_places()
 
     def restore(self, remembered: Iterable[Remembered], now: Instant) -> list[Effect]:
         """Take up what an earlier run left: open requests wait for their callers, unfinished edits are made."""
         effects: list[Effect] = []
         for memory in remembered:
-            if memory.request.id in self._cases:
+            if memory.request.id in self.board.cases:
                 continue
-            self._cases[memory.request.id] = found = recall(memory, now)
+            self.board.cases[memory.request.id] = found = recall(memory, now)
+            found.ranks = self.board.roster.ranks
             for copy in (*found.copies, *found.prompts):
-                self._note(copy)
+                self.board.soundings.note(copy)
             for chat_id in found.pending:
-                self._suspect(chat_id)
-            if found.phase is Phase.SETTLED:
-                behind = tuple(copy for copy, shown in found.copies.items() if shown < found.version)
-                if behind:
-                    effects.append(Edit(found.card(), behind))
-                effects += [sound for sound in self._sound(found) if sound not in effects]
-        self._forget()
+                self.board.soundings.suspect(chat_id)
+            found.pending &= set(
+                self.board.roster.chats
+            )  # nothing more is posted to people who were taken off the list
+            if found.phase is not Phase.SETTLED:
+                found.risks = self._assess(found.request)
+                self._assess_draft(found)
+                continue
+            behind = tuple(copy for copy, shown in found.copies.items() if shown < found.version)
+            if behind:
+                effects.append(Edit(self.board.card(found), behind))
+            effects += [sound for sound in self.board.sound(found) if sound not in effects]
+        self.board.forget()
         return effects
 
     # A request comes, or comes back
@@ -207,40 +235,43 @@ class Desk:
         request = event.request
         if self.is_taken(request):
             return [Reply(request, NO_OPINION, "this request id is in use")]
-        found = self._cases.get(request.id)
+        found = self.board.cases.get(request.id)
         if found is not None:
             return self._on_returned(found, event, now)
         if self._stopping:
             return [Reply(request, NO_OPINION, "the daemon is stopping")]
-        if not self._chats:
+        chats = self.board.roster.chats
+        if not chats:
             return [Reply(request, NO_OPINION, "nobody is listed under [[people]] in the config")]
-        hold_s = min(self._hold_s, request.caller.deadline_s)
+        hold_s = self._hold_for(request)
         if hold_s <= 0:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
-        waiting_bytes = sum(len(case.request.raw) for case in self._cases.values() if case.phase is not Phase.SETTLED)
+        waiting_bytes = sum(
+            len(case.request.raw) for case in self.board.cases.values() if case.phase is not Phase.SETTLED
+        )
         if waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
             return [Reply(request, NO_OPINION, "more is waiting for an answer than tapgate will hold")]
         effects: list[Effect] = []
-        for older in self._of_session(request.call.session_id):
+        for older in self.board.of_session(request.call.session_id):
             if supersedes(request, older.request):
                 effects += self._settle(older, Outcome.SUPERSEDED, now)
         found = Case(
             request=request,
             asked=now,
             deadline=now.mono + hold_s,
-            chats=self._chats,
+            chats=chats,
             fits=event.fits,
-            pending=set(self._chats),
+            pending=set(chats),
             background=event.background,
+            risks=event.risks,
+            ranks=self.board.roster.ranks,
         )
-        self._cases[request.id] = found
-        self._forget()
+        self.board.add(found)
         entry = AskedEntry(
-            request=request, asked_at=now.wall, deadline_at=found.deadline_at, fits=event.fits, chats=self._chats
+            request=request, asked_at=now.wall, deadline_at=found.deadline_at, fits=event.fits, chats=chats
         )
         effects.append(Record(request.id, entry, gate=True))
-        effects.append(Post(found.card(), self._chats))
-        return effects
+        return effects + self.board.post(found, chats)
 
     def _on_returned(self, found: Case, event: Asked, now: Instant) -> list[Effect]:
         if found.phase is Phase.SETTLED:
@@ -248,93 +279,220 @@ class Desk:
         found.caller_here = True
         found.away_until = found.leave_by = found.left = None
         found.background = event.background
-        found.deadline = now.mono + max(0.0, min(self._hold_s, event.request.caller.deadline_s))
+        found.risks = event.risks
+        found.deadline = now.mono + max(0.0, self._hold_for(event.request))
         if found.phase is Phase.SENDING:
             assert found.answer is not None
             return [Reply(found.request, found.answer.decision)]
         found.phase = Phase.OPEN
         if found.pending:
-            chats = tuple(chat for chat in found.chats if chat in found.pending)
-            return [Post(found.card(chats[0]), chats)]
+            return self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
         return []
 
     # The phone
 
     def _on_tapped(self, event: Tapped, now: Instant) -> list[Effect]:
         tap = event.tap
-        if tap.query_id in self._heard:
+        if self._is_repeated(tap.query_id):
             return []
-        self._heard[tap.query_id] = None
-        if len(self._heard) > TAPS_REMEMBERED:
-            del self._heard[next(iter(self._heard))]
-        if not any(person.user_id == tap.user_id for person in self._people):
+        if not self.board.roster.knows(tap.user_id):
             return [AnswerTap(tap.query_id, "You are not on this tapgate's list, so your tap does not count.", True)]
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None:
             return [AnswerTap(tap.query_id, "This button belongs to no request that tapgate knows of.", True)]
-        person = self._person(tap.user_id, tap.copy.chat_id) if tap.copy else None
+        person = self.board.roster.person(tap.user_id, tap.copy.chat_id) if tap.copy else None
         if person is None or tap.copy is None or tap.copy.chat_id not in found.chats:
             return [AnswerTap(tap.query_id, "Cards are not answered from this chat.", True)]
-        choice = found.find_choice(event.choice_key, event.seal)
+        as_it_came = found.find_choice(event.choice_key, event.seal)
         if found.phase is Phase.SETTLED:
-            learnt = self._learn(found, tap.copy) if choice else []
+            learnt = self.board.learn(found, tap.copy) if as_it_came else []
             told = AnswerTap(tap.query_id, words.too_late(found.card()), True)
-            return [*learnt, told, *self._mend(found, tap.copy)]
-        if choice is None:
-            return [AnswerTap(tap.query_id, "This button was not on this card, so nothing happened.", True)]
-        effects = self._learn(found, tap.copy)
+            return [*learnt, told, *self.board.mend(found, tap.copy)]
+        offered = self.board.card(found, tap.copy.chat_id).choices
+        choice = next((one for one in offered if (one.key, one.seal) == (event.choice_key, event.seal)), None)
+        if choice is None and as_it_came is None:
+            refused = AnswerTap(tap.query_id, CHANGED, True)
+            return [refused, *self.board.show_again(found, tap.copy)] if found.phase is Phase.OPEN else [refused]
+        effects = self.board.learn(found, tap.copy)
         if found.phase is not Phase.OPEN:
-            return [*effects, AnswerTap(tap.query_id, words.too_late(found.card()), True), *self._mend(found, tap.copy)]
+            return [
+                *effects,
+                AnswerTap(tap.query_id, words.too_late(found.card()), True),
+                *self.board.mend(found, tap.copy),
+            ]
         if self._stopping:
             return [*effects, AnswerTap(tap.query_id, "tapgate is stopping; answer at the terminal.", True)]
-        if choice not in found.offered(tap.copy.chat_id):
-            return [*effects, AnswerTap(tap.query_id, UNSEEN, True)]
-        if choice.act is Act.SHOW_WHOLE:
-            return [
-                *effects,
-                AnswerTap(tap.query_id, "Sending all of it as a file…"),
-                ShowWhole(found.card(), tuple(copy for copy in found.copies if not found.is_whole(copy.chat_id))),
-            ]
-        if choice.act is Act.ASK_REASON:
-            found.asking.add((tap.copy.chat_id, tap.user_id))
-            return [
-                *effects,
-                AnswerTap(tap.query_id, "Reply to the message below with your reason."),
-                AskReason(found.card(), tap.copy.chat_id, tap.user_id, tap.copy.message_id),
-            ]
-        return effects + self._answer(found, person, choice, choice.decision, now, query_id=tap.query_id)
+        refused_why = why_not(person.role, choice or as_it_came)
+        if refused_why is not None:
+            return [*effects, AnswerTap(tap.query_id, refused_why, True)]
+        if choice is None:
+            unseen = not found.is_whole(tap.copy.chat_id)
+            told = AnswerTap(tap.query_id, UNSEEN if unseen else CHANGED, True)
+            return [*effects, told, *([] if unseen else self.board.show_again(found, tap.copy))]
+        return effects + self._take(found, person, choice, event, now)
+
+    def _take(self, found: Case, person: Person, choice: Choice, event: Tapped, now: Instant) -> list[Effect]:
+        """A button that stands on the card, tapped by somebody who may."""
+        query_id, copy = event.tap.query_id, event.tap.copy
+        assert copy is not None
+        form = found.request.form
+        match choice.act:
+            case Act.DECIDE:
+                return self._answer(found, person, choice, now, query_id=query_id)
+            case Act.SHOW_WHOLE:
+                unseen = tuple(copy for copy in found.copies if not found.is_whole(copy.chat_id))
+                sending = AnswerTap(query_id, "Sending all of it as a file…")
+                return [sending, ShowWhole(self.board.card(found), unseen)]
+            case Act.ASK_REASON | Act.ASK_EDIT | Act.ASK_ANSWER:
+                prompt = Prompt(person.user_id, choice.act, found.draft.at)
+                found.asking.add((copy.chat_id, prompt))
+                asked = AskText(self.board.card(found, copy.chat_id), copy.chat_id, copy.message_id, prompt)
+                return [AnswerTap(query_id, "Reply to the message below."), asked]
+            case Act.RELEASE:
+                settled = self._settle(found, Outcome.RELEASED, now, detail=f"by {person.name}")
+                return _answered(settled, AnswerTap(query_id, "The agent asks at the terminal now."))
+            case Act.CONFIRM:
+                return self._redraft(found, replace(found.draft, confirming=choice.key), query_id, "Really?")
+            case Act.LIST:
+                together = self.board.together(found, copy.chat_id)
+                return self._redraft(found, Draft(listed=tuple(one.request.id for one in together)), query_id)
+            case Act.ALLOW_LISTED:
+                return self._allow_listed(found, person, copy.chat_id, now, query_id=query_id)
+            case Act.BACK:
+                return self._redraft(found, drafts.with_back(found.draft), query_id)
+            case Act.PICK:
+                assert form is not None
+                draft = drafts.with_pick(form, found.draft, int(choice.key[1:]))
+                return self._fill_in(found, person, draft, now, query_id=query_id)
+            case Act.NEXT:
+                assert form is not None
+                return self._fill_in(found, person, drafts.with_next(form, found.draft), now, query_id=query_id)
+
+    # Texts
 
     def _on_replied(self, event: Replied, now: Instant) -> list[Effect]:
-        """Only a reply to the question for a reason counts, and only by the person who was asked."""
+        """A reply to a question for a text, by the person who was asked; or to a card, by anybody who may answer it."""
+        if self._is_repeated((event.chat_id, event.message_id)):
+            return []
+        return self._on_text(event, now)
+
+    def _on_text(self, event: Replied, now: Instant) -> list[Effect]:
         answered = Copy(event.chat_id, event.reply_to)
-        person = self._person(event.user_id, event.chat_id)
+        person = self.board.roster.person(event.user_id, event.chat_id)
         if person is None:
             return []
-        for found in self._cases.values():
-            if found.prompts.get(answered) == event.user_id:
-                return self._on_reason(found, person, event, now)
-        waiting = (found for found in self._cases.values() if (event.chat_id, event.user_id) in found.asking)
-        if next(waiting, None) is not None:
+        for found in self.board.cases.values():
+            prompt = found.prompts.get(answered)
+            if prompt is not None and prompt.user_id == event.user_id:
+                return self._on_typed(found, person, prompt, event, now)
+        for found in self.board.cases.values():
+            if answered in found.copies:
+                return self._on_card_reply(found, person, event, now)
+        asked = ((chat_id, prompt.user_id) for found in self.board.cases.values() for chat_id, prompt in found.asking)
+        if (event.chat_id, event.user_id) in asked:
             self._early[answered] = event
         return []
 
-    def _on_reason(self, found: Case, person: Person, event: Replied, now: Instant) -> list[Effect]:
-        if found.phase is not Phase.OPEN:
-            return [Say(event.chat_id, event.message_id, words.too_late(found.card()))]
-        if not event.text.strip():
-            return [Say(event.chat_id, event.message_id, "Only a text can be the reason. Reply to the question again.")]
-        choice = next(choice for choice in found.request.choices if choice.act is Act.ASK_REASON)
-        return self._answer(found, person, choice, Decision(Verdict.DENY, event.text.strip()), now)
+    def _on_typed(self, found: Case, person: Person, prompt: Prompt, event: Replied, now: Instant) -> list[Effect]:
+        text = event.text.strip()
+        refused = why_unheard(found, person, text, is_stopping=self._stopping)
+        if refused is None and prompt.purpose is Act.ASK_EDIT:
+            refused = why_not_edit(found, event.chat_id, text)
+        if refused is None and prompt.purpose is Act.ASK_ANSWER and not self._is_asked(found, prompt, event.chat_id):
+            refused = "The card has gone on: answer what it asks now."
+        if refused is not None:
+            return [Say(event.chat_id, event.message_id, refused)]
+        match prompt.purpose:
+            case Act.ASK_EDIT:
+                retracted = self._retract_prompts(found, Act.ASK_EDIT)
+                return retracted + self._redraft(found, Draft(text=text, author=person.name))
+            case Act.ASK_ANSWER:
+                assert found.request.form is not None
+                retracted = self._retract_prompts(found, Act.ASK_ANSWER)
+                draft = drafts.with_typed(found.request.form, found.draft, text)
+                return retracted + self._fill_in(found, person, draft, now)
+            case _:
+                return self._deny(found, person, text, now)
 
-    def _answer(
-        self, found: Case, person: Person, choice: Choice, decision: Decision, now: Instant, *, query_id: str = ""
-    ) -> list[Effect]:
+    def _on_card_reply(self, found: Case, person: Person, event: Replied, now: Instant) -> list[Effect]:
+        """Without a tap before: words are the reason for a no, or answer a question; a watch sends yes and no."""
+        text = event.text.strip()
+        refused = why_unheard(found, person, text, is_stopping=self._stopping)
+        if refused is not None:
+            return [Say(event.chat_id, event.message_id, refused)]
+        offered = {choice.key: choice for choice in self.board.card(found, event.chat_id).choices}
+        form, meaning = found.request.form, meaning_of(text)
+        if form is not None and "q" in offered:
+            return self._fill_in(found, person, drafts.with_typed(form, found.draft, text), now)
+        if meaning is Meaning.YES:
+            allow = offered.get("a")
+            if allow is not None and allow.act is Act.DECIDE:
+                return self._answer(found, person, allow, now)
+            unseen = not found.is_whole(event.chat_id)
+            why = UNSEEN if unseen else "A yes is not enough here: tap the button that you mean."
+            return [Say(event.chat_id, event.message_id, why)]
+        if meaning is Meaning.NO:
+            deny = next((choice for choice in found.request.choices if choice.key == "d"), None)
+            if deny is not None:
+                return self._answer(found, person, deny, now)
+        return self._deny(found, person, text, now)
+
+    def _is_asked(self, found: Case, prompt: Prompt, chat_id: int) -> bool:
+        keys = {choice.key for choice in self.board.card(found, chat_id).choices}
+        return found.request.form is not None and "q" in keys and prompt.question == found.draft.at
+
+    def _deny(self, found: Case, person: Person, reason: str, now: Instant) -> list[Effect]:
+        choices = found.request.choices
+        choice = next((one for one in choices if one.act is Act.ASK_REASON), None) or next(
+            one for one in choices if drafts.refuses(one)
+        )
+        return self._answer(found, person, replace(choice, decision=Decision(Verdict.DENY, reason)), now)
+
+    # Drafts
+
+    def _redraft(self, found: Case, draft: Draft, query_id: str = "", told: str = "") -> list[Effect]:
+        found.draft = draft
+        self._assess_draft(found)
+        found.version += 1
+        effects: list[Effect] = [Record(found.request.id, DraftEntry(found.request.id, draft, found.version))]
+        if query_id:
+            effects.append(AnswerTap(query_id, told))
+        return effects + self.board.edit(found)
+
+    def _assess_draft(self, found: Case) -> None:
+        text = found.draft.text
+        if text is not None:
+            changed = replace(found.request, input=drafts.edited_input(found.request, text))
+            found.draft_risks = self._assess(changed)
+
+    def _fill_in(self, found: Case, person: Person, draft: Draft, now: Instant, *, query_id: str = "") -> list[Effect]:
+        """One step further in a form; after the last question, that is the answer."""
+        assert found.request.form is not None
+        if not drafts.is_complete(found.request.form, draft):
+            return self._redraft(found, draft, query_id)
+        found.draft = draft
+        return self._answer(found, person, drafts.answer_of(found.request, draft), now, query_id=query_id)
+
+    def _allow_listed(self, found: Case, person: Person, chat_id: int, now: Instant, *, query_id: str) -> list[Effect]:
+        """All of those that were listed, or none: the list says exactly what one tap allows."""
+        together = self.board.together(found, chat_id)
+        if found.draft.listed != tuple(one.request.id for one in together):
+            draft = Draft(listed=tuple(one.request.id for one in together)) if together else NO_DRAFT
+            return self._redraft(found, draft, query_id, "They are not the same any more: look again.")
+        effects: list[Effect] = []
+        for number, one in enumerate(together):
+            allow = batches.plain_allow(one)
+            assert allow is not None
+            effects += self._answer(one, person, allow, now, query_id="" if number else query_id)
+        return effects
+
+    def _answer(self, found: Case, person: Person, choice: Choice, now: Instant, *, query_id: str = "") -> list[Effect]:
         found.answer = Answer(
             person=person.name,
             user_id=person.user_id,
             choice_key=choice.key,
             label=choice.label,
-            decision=decision,
+            decision=choice.decision,
             at=now.wall,
             after_s=max(0.0, now.mono - found.asked.mono),
             saved=choice.saved,
@@ -347,41 +505,46 @@ class Desk:
             Record(found.request.id, AnsweredEntry(found.request.id, found.answer, found.version), True)
         ]
         if found.caller_here:
-            effects.append(Reply(found.request, decision))
+            effects.append(Reply(found.request, choice.decision))
         if query_id:
             effects.append(AnswerTap(query_id, words.sending(found.answer)))
         effects += [Retract(copy) for copy in found.prompts]
-        effects += self._edit(found)
+        effects += self.board.edit(found)
         return effects
 
     def _on_prompt_posted(self, event: PromptPosted, now: Instant) -> list[Effect]:
-        self._note(event.copy)
-        found = self._cases.get(event.request_id)
+        self.board.soundings.note(event.copy)
+        found = self.board.cases.get(event.request_id)
         if found is None:
             return []
-        found.asking.discard((event.copy.chat_id, event.user_id))
+        found.asking.discard((event.copy.chat_id, event.prompt))
         if found.phase is not Phase.OPEN:
             return [Retract(event.copy)]
-        found.prompts[event.copy] = event.user_id
-        effects: list[Effect] = [
-            Record(found.request.id, CopyEntry(found.request.id, event.copy, prompt_for=event.user_id))
-        ]
+        found.prompts[event.copy] = event.prompt
+        effects: list[Effect] = [Record(found.request.id, CopyEntry(found.request.id, event.copy, prompt=event.prompt))]
         early = self._early.pop(event.copy, None)
         if early is not None:
-            effects += self._on_replied(early, now)
+            effects += self._on_text(early, now)
         return effects
+
+    def _retract_prompts(self, found: Case, purpose: Act) -> list[Effect]:
+        """They have done their work; a later reply to one of them would mean something that was not asked."""
+        done = [copy for copy, prompt in found.prompts.items() if prompt.purpose is purpose]
+        for copy in done:
+            del found.prompts[copy]
+        return [Retract(copy) for copy in done]
 
     # The caller
 
     def _on_confirmed(self, event: CallerConfirmed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is not Phase.SENDING or found.answer is None:
             return []
         allowed = found.answer.decision.verdict is Verdict.ALLOW
         return self._settle(found, Outcome.ALLOWED if allowed else Outcome.DENIED, now)
 
     def _on_gone(self, event: CallerGone, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or not found.caller_here:
             return []
         found.caller_here = False
@@ -396,7 +559,7 @@ class Desk:
         return [Probe(found.request.id, found.request.caller.parent_pid, PROBE_S)]
 
     def _on_probed(self, event: AgentProbed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is not Phase.LEAVING:
             return []
         return self._settle(found, why_left(found.left, alive=event.alive), now)
@@ -404,7 +567,7 @@ class Desk:
     # What the agent did meanwhile
 
     def _on_tool_ended(self, event: ToolEnded, now: Instant) -> list[Effect]:
-        found, ran = match_ended(self._cases.values(), event, now)
+        found, ran = match_ended(self.board.cases.values(), event, now)
         if found is None:
             return []
         if not found.is_open():
@@ -422,11 +585,11 @@ class Desk:
         effects: list[Effect] = [
             Record(found.request.id, RanEntry(found.request.id, ran, now.wall, found.version)),
         ]
-        return effects + (self._edit(found) if retold else [])
+        return effects + (self.board.edit(found) if retold else [])
 
     def _on_moved(self, event: SessionMoved, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for found in self._of_session(event.session_id):
+        for found in self.board.of_session(event.session_id):
             if found.request.call.agent_id != event.agent_id:
                 continue  # a subagent in the background waits on while the main thread moves, and the other way round
             known = bool(event.prompt_id and found.request.prompt_id)
@@ -441,30 +604,16 @@ class Desk:
 
     def _on_posted(self, event: Posted) -> list[Effect]:
         effects: list[Effect] = []
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is not None:
             found.pending.discard(event.copy.chat_id)
             found.copies[event.copy] = max(event.version, found.copies.get(event.copy, 0))
             effects.append(Record(found.request.id, CopyEntry(found.request.id, event.copy, event.version)))
-            effects += self._mend(found, event.copy)
-        return effects + self._sweep(event.copy)
-
-    def _sweep(self, newest: Copy) -> list[Effect]:
-        """A card that arrived without our being told stands between the newest message we knew and this one."""
-        after = self._suspects.pop(newest.chat_id, None)
-        self._note(newest)
-        if after is None or after + 1 >= newest.message_id:
-            return []
-        known = frozenset(
-            copy.message_id
-            for case in self._cases.values()
-            for copy in (*case.copies, *case.prompts)
-            if copy.chat_id == newest.chat_id
-        )
-        return [Sweep(newest.chat_id, max(after, newest.message_id - MOST_COPIES), newest.message_id, known)]
+            effects += self.board.mend(found, event.copy)
+        return effects + self.board.sweep(event.copy)
 
     def _on_post_failed(self, event: PostFailed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None:
             return []
         found.pending.discard(event.chat_id)
@@ -473,7 +622,7 @@ class Desk:
         return []
 
     def _on_edited(self, event: Edited) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or event.copy not in found.copies:
             return []
         found.copies[event.copy] = max(event.version, found.copies[event.copy])
@@ -482,12 +631,12 @@ class Desk:
         return []
 
     def _on_whole_posted(self, event: WholePosted) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is not Phase.OPEN or event.chat_id not in found.chats:
             return []
         found.seen_in.add(event.chat_id)
         found.version += 1
-        effects = self._edit(found)
+        effects = self.board.edit(found)
         if found.seen_in >= set(found.chats):  # it is remembered as seen by all, or not at all
             return [Record(found.request.id, SeenEntry(found.request.id)), *effects]
         return effects
@@ -495,18 +644,18 @@ class Desk:
     def _on_poll_resumed(self, event: PollResumed) -> list[Effect]:
         effects: list[Effect] = []
         if event.away_s > TAPS_KEPT_S:
-            for found in self._cases.values():
+            for found in self.board.cases.values():
                 if found.phase is Phase.OPEN and found.copies:
                     found.refreshed = True
                     found.version += 1
-                    effects += self._edit(found)
+                    effects += self.board.edit(found)
         return effects
 
     # Endings
 
     def _settle_due(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for found in list(self._cases.values()):
+        for found in list(self.board.cases.values()):
             due = found.next_deadline()
             if due is None or now.mono < due:
                 continue
@@ -522,7 +671,7 @@ class Desk:
         return effects
 
     def _on_record_failed(self, event: RecordFailed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is Phase.SETTLED:
             return []
         query_id, found.query_id = found.query_id, ""
@@ -534,13 +683,13 @@ class Desk:
                 AnswerTap(query_id, "This could not be recorded, so it does not count. Answer at the terminal.", True)
             )
         if unseen:
-            effects.append(Post(found.card(), found.chats))
+            effects.append(Post(self.board.card(found), found.chats))
         return effects
 
     def _on_stopped(self, now: Instant) -> list[Effect]:
         self._stopping = True
         effects: list[Effect] = []
-        for found in list(self._cases.values()):
+        for found in list(self.board.cases.values()):
             if found.phase is Phase.OPEN:
                 effects += self._settle(found, Outcome.STOPPED, now)
             elif found.phase is Phase.LEAVING:
@@ -556,6 +705,7 @@ class Desk:
         found.detail = detail
         found.query_id = ""
         found.away_until = found.leave_by = None
+        found.draft = NO_DRAFT
         found.version += 1
         entry = SettledEntry(found.request.id, outcome, now.wall, detail, found.version)
         effects: list[Effect] = [Record(found.request.id, entry)]
@@ -565,58 +715,28 @@ class Desk:
         found.prompts.clear()
         # With no copy as well: a card that is still on its way out is taken back.
         effects.append(Edit(found.card(), tuple(found.copies)))
+        found.answer = slimmed_answer(found.request, found.answer)
         found.request = slimmed(found.request)
-        return effects + self._sound(found)
-
-    def _sound(self, found: Case) -> list[Effect]:
-        """The request is over, but a copy of its card may stand where we do not know of it."""
-        return [Sound(chat_id) for chat_id in sorted(found.pending) if chat_id in self._suspects]
+        # The request is over, but a copy of its card may stand where we do not know of it.
+        return [*effects, *self.board.sound(found)]
 
     # Small things
 
-    def _edit(self, found: Case) -> list[Effect]:
-        """Bring all copies up to date: those where all was shown, and those where it was not."""
-        effects: list[Effect] = []
-        for whole in (True, False):
-            copies = tuple(copy for copy in found.copies if found.is_whole(copy.chat_id) is whole)
-            if copies:
-                effects.append(Edit(found.card(copies[0].chat_id), copies))
-        return effects
+    def _hold_for(self, request: Request) -> float:
+        most_s = self._hold_s if self._hold_of is None else min(self._hold_s, self._hold_of(request))
+        return min(most_s, request.caller.deadline_s)
 
-    def _mend(self, found: Case, copy: Copy) -> list[Effect]:
-        """Bring one copy up to date, where it shows an older version."""
-        behind = found.copies.get(copy, found.version) < found.version
-        return [Edit(found.card(copy.chat_id), (copy,))] if behind else []
+    def _is_repeated(self, update: Json) -> bool:
+        """Telegram may deliver an update again: the second time it means nothing."""
+        if update in self._heard:
+            return True
+        self._heard[update] = None
+        if len(self._heard) > HEARD_KEPT:
+            del self._heard[next(iter(self._heard))]
+        return False
 
-    def _learn(self, found: Case, copy: Copy) -> list[Effect]:
-        """A tap on a message we did not know of: a send that timed out had arrived. It is a copy from now on."""
-        if copy in found.copies or copy.message_id <= 0 or len(found.copies) >= MOST_COPIES:
-            return []
-        if any(copy in other.copies or copy in other.prompts for other in self._cases.values()):
-            return []  # a made-up tap that names another request's card must not change that card
-        found.copies[copy] = 0
-        self._note(copy)
-        return [Record(found.request.id, CopyEntry(found.request.id, copy, 0))]
 
-    def _note(self, copy: Copy) -> None:
-        self._highest[copy.chat_id] = max(copy.message_id, self._highest.get(copy.chat_id, 0))
-
-    def _suspect(self, chat_id: int) -> None:
-        self._suspects.setdefault(chat_id, self._highest.get(chat_id, 0))
-
-    def _person(self, user_id: int, chat_id: int) -> Person | None:
-        pairs = (person for person in self._people if (person.user_id, person.chat_id) == (user_id, chat_id))
-        return next(pairs, None)
-
-    def _of_session(self, session_id: str) -> list[Case]:
-        """The requests of a session that somebody other than the phone can still end. No session id: none."""
-        return [
-            found
-            for found in self._cases.values()
-            if session_id and found.request.call.session_id == session_id and found.is_open()
-        ]
-
-    def _forget(self) -> None:
-        settled = [request_id for request_id, found in self._cases.items() if found.phase is Phase.SETTLED]
-        for request_id in settled[: max(0, len(settled) - SETTLED_KEPT)]:
-            del self._cases[request_id]
+def _answered(effects: list[Effect], answer: AnswerTap) -> list[Effect]:
+    """With the tap's answer where it belongs: behind what is recorded and replied, before the cards are edited."""
+    first = [effect for effect in effects if isinstance(effect, Record | Reply)]
+    return [*first, answer, *(effect for effect in effects if effect not in first)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.model import Answer, Card, Copy, Decision, Outcome, Ran, Request
+from tapgate.model import Answer, Card, Copy, Decision, Draft, Outcome, Prompt, Ran, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +20,12 @@ class AskedEntry:
 
 @dataclass(frozen=True, slots=True)
 class CopyEntry:
-    """A message stands in a chat: a copy of the card, or (with `prompt_for`) a question for a reason."""
+    """A message stands in a chat: a copy of the card, or (with `prompt`) a question for a text."""
 
     request_id: str
     copy: Copy
     version: int = 0
-    prompt_for: int = 0
+    prompt: Prompt | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,15 @@ class SeenEntry:
     """Somebody had the whole content sent: from here on the allowing buttons are offered."""
 
     request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DraftEntry:
+    """What was put together on the card so far. The next run goes on from there."""
+
+    request_id: str
+    draft: Draft
+    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +77,15 @@ class RanEntry:
     version: int
 
 
-Entry = AskedEntry | CopyEntry | ShownEntry | SeenEntry | AnsweredEntry | SettledEntry | RanEntry
+Entry = AskedEntry | CopyEntry | ShownEntry | SeenEntry | DraftEntry | AnsweredEntry | SettledEntry | RanEntry
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """Write this down before anything that follows in the same list is done.
 
-    A gate that cannot be recorded stops the rest of the list, and the desk hears RecordFailed; anything else that
-    cannot be recorded is reported, and the rest is done all the same.
+    A gate that cannot be recorded stops what follows it up to the next gate, and the desk hears RecordFailed; anything
+    else that cannot be recorded is reported, and the rest is done all the same.
     """
 
     request_id: str
@@ -110,14 +119,17 @@ class Post:
 class Edit:
     card: Card
     copies: tuple[Copy, ...]
+    idle: bool = False  # only when nothing else is to be sent there
 
 
 @dataclass(frozen=True, slots=True)
-class AskReason:
+class AskText:
+    """Ask somebody for a text, in reply to this message."""
+
     card: Card
     chat_id: int
-    user_id: int
     reply_to: int
+    prompt: Prompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,4 +183,4 @@ class Probe:
     after_s: float
 
 
-Effect = Record | Reply | AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep | Sound | Probe
+Effect = Record | Reply | AnswerTap | Post | Edit | AskText | ShowWhole | Retract | Say | Sweep | Sound | Probe

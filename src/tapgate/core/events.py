@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tapgate.model import NO_BACKGROUND, Background, Call, Copy, Request, Tap
+from tapgate.model import NO_BACKGROUND, Background, Call, Copy, Prompt, Request, Risk, Tap
 
 
 class Left(StrEnum):
@@ -24,6 +24,7 @@ class Asked:
     request: Request
     fits: bool = True  # the card shows all of it
     background: Background = NO_BACKGROUND
+    risks: tuple[Risk, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +69,11 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class PromptPosted:
-    """The question for a reason stands in the chat; a reply to it will count."""
+    """The question for a text stands in the chat; a reply to it will count."""
 
     request_id: str
     copy: Copy
-    user_id: int
+    prompt: Prompt
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,9 @@ _SHOWN_FROM = 12  # characters; of anything shorter nothing is shown, not even i
 _MOST_SHOWN = 4
 # Once more over the result, as a mask can make its neighbours look different. It ends by itself after two or three.
 _MOST_PASSES = 8
+_PIECE = 65_536
+_AHEAD = 16_384  # longer than the private keys that people have
+_BEFORE = 1024
 _MOST_ECHOES = 32  # distinct secrets that are looked for a second time
 _ECHO_FROM = 8
 _KEY_LINE = 32  # base64 characters behind BEGIN, before it counts as a key: a grep for the words does not
@@ -88,13 +91,51 @@ class Masked:
 def mask_text(text: str) -> Masked:
     """The text with every secret replaced. Without one it is returned as it is."""
     kinds: dict[str, None] = {}
+    if len(text) > _PIECE + _AHEAD:
+        slices = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+        masked = "".join(mask_pieces(slices, kinds))
+        return Masked(masked if kinds else text, tuple(kinds))
+    return Masked(_masked(text, _finds(text), kinds), tuple(kinds))
+
+
+def mask_pieces(pieces: Iterable[str], kinds: dict[str, None] | None = None) -> Iterator[str]:
+    """The same for a long text that comes in pieces, cut anywhere: in bounded steps, so that other threads get turns.
+
+    A step sees some text before and behind what it gives out, so that no secret is missed for being cut in two. Only
+    rule 4 stays within a step.
+    """
+    kinds = {} if kinds is None else kinds
+    before, text = "", ""
+    for part in pieces:
+        text += part
+        while len(text) > _PIECE + _AHEAD:
+            seen = before + text[: _PIECE + _AHEAD]
+            finds = [find for find in _finds(seen) if find.start >= len(before)]
+            end = len(before) + _PIECE
+            end = next((find.end for find in finds if find.start < end < find.end), end)
+            yield _masked(seen[:end], [find for find in finds if find.end <= end], kinds, len(before))
+            text = text[end - len(before) :]
+            before = seen[max(0, end - _BEFORE) : end]
+            before = before[before.find("\n") + 1 :]  # from the start of a line, where quotes can be read
+    if text:
+        finds = [find for find in _finds(before + text) if find.start >= len(before)]
+        yield _masked(before + text, finds, kinds, len(before))
+
+
+def _masked(text: str, finds: list[Find], kinds: dict[str, None], start: int = 0) -> str:
+    """The text from `start` on, with these finds replaced, and then what comes to light by that."""
     for _ in range(_MOST_PASSES):
-        finds = _finds(text)
         if not finds:
             break
         kinds |= dict.fromkeys(find.kind.said for find in finds)
-        text = _replaced(text, finds)
-    return Masked(text, tuple(kinds))
+        text, start = _replaced(text, finds)[start:], 0
+        finds = _finds(text)
+    return text[start:]
+
+
+def has_mask(text: str) -> bool:
+    """Whether a part of this is a mask and not what it hides."""
+    return _MASK.search(text) is not None
 
 
 def _replaced(text: str, finds: list[Find]) -> str:

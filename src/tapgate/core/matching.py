@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tapgate.core.case import Case
+from tapgate.core.drafts import edited_text
 from tapgate.core.events import Left, ToolEnded
 from tapgate.model import Instant, Outcome, Ran, Request, Verdict
 
+PLAIN_ALLOW = "a"
 START_SLACK_S = 1.5  # between a tool's real start and the one reckoned back from its report
 
 
@@ -16,7 +18,8 @@ def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[
 
     The permission event carries no call id. Identical calls are told apart by time: a report says how long the tool
     ran, so it is known when it began. First come calls that the phone allowed and that nobody has heard of since, then
-    the oldest open one, then one that the phone denied while the tool was running already.
+    the oldest open one, then one that the phone denied while the tool was running already. Ran.AGAINST: the terminal
+    was first, and the phone had said something else.
     """
     ran = Ran.FAILED if event.failed else Ran.OK
     began = None if event.duration_s is None else now.mono - event.duration_s
@@ -29,7 +32,7 @@ def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[
     ]
     for found in same:
         if found.answer is not None and found.answer.decision.verdict is Verdict.ALLOW:
-            return found, ran
+            return found, Ran.AGAINST if _crossed(found, began) else ran
     for found in same:
         if found.is_open():
             return found, ran
@@ -39,6 +42,18 @@ def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[
         if found.answer.decision.verdict is Verdict.DENY and began <= found.answered.mono + START_SLACK_S:
             return found, Ran.AGAINST
     return None, Ran.UNKNOWN
+
+
+def _crossed(found: Case, began: float | None) -> bool:
+    """Whether the terminal's yes came before the phone's, which said more than yes: a rule, another text, an answer.
+
+    A tool begins after the answer that allowed it. That the call ran with the text it came with says the same.
+    """
+    assert found.answer is not None
+    if edited_text(found.request, found.answer.decision) is not None:
+        return True
+    is_plain = found.answer.choice_key == PLAIN_ALLOW
+    return not is_plain and began is not None and found.answered is not None and began < found.answered.mono
 
 
 def supersedes(newer: Request, older: Request) -> bool:

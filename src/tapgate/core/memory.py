@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.model import Answer, Copy, Outcome, Ran, Request
+from tapgate.model import NO_DRAFT, Answer, Copy, Draft, Outcome, Prompt, Ran, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,4 +24,5 @@ class Remembered:
     ran: Ran = Ran.UNKNOWN
     version: int = 0
     copies: tuple[tuple[Copy, int], ...] = ()  # each with the version that it shows
-    prompts: tuple[tuple[Copy, int], ...] = ()  # each with the user who was asked for a reason
+    prompts: tuple[tuple[Copy, Prompt], ...] = ()
+    draft: Draft = NO_DRAFT

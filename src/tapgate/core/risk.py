@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from tapgate.core.risk_files import Touch
@@ -14,9 +15,9 @@ from tapgate.core.risk_scene import Scene, scene_of_commands, touch_of
 from tapgate.core.shell import MAX_CHARS
 from tapgate.core.shell_calls import UNKNOWN
 from tapgate.core.shell_walk import read_commands
-from tapgate.model import Risk
+from tapgate.model import Request, Risk
 
-__all__ = ["RULES", "Risk", "Rule", "assess"]
+__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "sentence_of"]
 
 MAX_PATHS = 200
 _SHELL_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
@@ -33,13 +34,23 @@ def assess(tool: str, tool_input: Mapping[str, Any], *, cwd: str, project: str, 
     """The risks of this call in the order of the table, each at most once. Never raises; bounded in time and memory."""
     where = ground(_plain(home), _plain(project), _plain(cwd))
     here = where.locate(_plain(cwd) or where.project, "/")
-    scene = _scene(tool, tool_input, here, where)
+    scene = replace(_scene(tool, tool_input, here, where), fields=tool_input, words=_words(tool, tool_input, cwd))
     found = []
     for rule in RULES:
         sentence = rule.find(scene)
         if sentence and not (tool not in _SHELL_TOOLS and rule.name in _UNCERTAIN):
             found.append(Risk(rule.name, _readable(sentence)))
     return tuple(found)
+
+
+def assess_request(request: Request, *, home: str) -> tuple[Risk, ...]:
+    """The risks of what an agent asks for. Bounded, but not short for a large input: run it in a worker thread."""
+    return assess(request.call.tool, request.input, cwd=request.cwd, project=request.project, home=home)
+
+
+def sentence_of(name: str) -> str:
+    """What a risk means in general, for a card that is not to name any file."""
+    return next((rule.sentence for rule in RULES if rule.name == name), name)
 
 
 def _readable(sentence: str) -> str:
@@ -80,6 +91,14 @@ def _command(fields: Mapping[str, Any]) -> str | None:
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command[:1000]):
         return " ".join(_quoted(_plain(word)) for word in command[:1000])
     return None
+
+
+def _words(tool: str, fields: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
+    """Where one letter for another leads to another program, file or machine."""
+    command, url = _command(fields), fields.get("url")
+    own = [command] if command is not None and tool != "apply_patch" else []
+    own += [url[:4096]] if isinstance(url, str) else []
+    return (tool, cwd, *own, *islice(_paths(fields), MAX_PATHS))
 
 
 def _quoted(word: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tapgate.core.drafts import ANSWERED, edited_text
 from tapgate.model import Answer, Card, Outcome, Phase, Ran, Verdict
 
 _ENDED = {
@@ -17,12 +18,15 @@ _ENDED = {
     Outcome.CALLER_LOST: "The agent stopped waiting",
     Outcome.EXPIRED: "Nobody answered in time",
     Outcome.STOPPED: "tapgate was stopped",
+    Outcome.RELEASED: "Handed back to the terminal",
     Outcome.SUPERSEDED: "The agent went on to another question",
     Outcome.NOT_SHOWN: "It could not be shown on any phone",
     Outcome.NOT_RECORDED: "It could not be recorded",
 }
 
-ASKS_AT_TERMINAL = frozenset({Outcome.EXPIRED, Outcome.STOPPED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED})
+ASKS_AT_TERMINAL = frozenset(
+    {Outcome.EXPIRED, Outcome.STOPPED, Outcome.RELEASED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED}
+)
 """After these the question is still open for the agent, and it asks at the terminal.
 
 Not after CALLER_LOST: Codex kills its hook without a word when somebody presses Esc, and then asks nothing.
@@ -37,14 +41,16 @@ def ended(card: Card) -> str:
     answer = card.answer
     if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
         sentence += f" by {answer.person}"
-        if answer.choice_key.startswith("o"):  # the option of a question, whatever it is called
+        if answer.choice_key == ANSWERED:
             sentence = f"Answered “{answer.label}” by {answer.person}"
+        elif edited_text(card.request, answer.decision) is not None:
+            sentence += ", with a changed text"
     if answer is not None and card.outcome is Outcome.NOT_TAKEN:
         sentence = f"{answer.person} said {_said(answer)}, but the agent was no longer waiting"
     if answer is not None and card.outcome is Outcome.UNCONFIRMED:
         sentence = f"{answer.person} said {_said(answer)}; it is not known whether the agent took it"
     if card.ran is Ran.AGAINST:
-        sentence += ", but it had already been allowed at the terminal, and it ran"
+        sentence += ", but the terminal was first, and it ran as allowed there"
     elif card.outcome in (Outcome.NOT_TAKEN, Outcome.UNCONFIRMED) and card.ran is not Ran.UNKNOWN:
         sentence += ", and it ran"
     if card.detail:

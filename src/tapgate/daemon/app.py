@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import asdict
+from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
@@ -18,18 +22,23 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
+from tapgate.core.risk import assess_request
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
-from tapgate.daemon.sockets import identity_of, inherited_socket, open_socket, remove_socket
+from tapgate.daemon.notify import Notifier, Watchdog
+from tapgate.daemon.reports import Reports
+from tapgate.daemon.sessions import Sessions
+from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Instant
+from tapgate.model import Background, Instant, Request, Risk
 from tapgate.paths import make_private_dir
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
+from tapgate.telegram.setting import Setting
 
 LEAVE_S = 1.5  # how long a stopping daemon waits for its callers to take their answers
 DRAIN_S = 8.0  # and for its last edits to reach Telegram; what is left is made up for at the next start
@@ -40,25 +49,48 @@ PURGE_S = 86_400.0
 class Daemon:
     """One run, from start to stop."""
 
-    def __init__(self, config: Config, token: str, *, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        token: str,
+        *,
+        report: Callable[[str], None],
+        debug: Callable[[str], None] = lambda line: None,
+        inherited: socket.socket | None = None,
+        notifier: Notifier | None = None,
+    ) -> None:
         self._config = config
         self._token = token
-        self._report = report
+        self._report = self._reports = Reports(report, wall=time.time)
+        self._sessions = Sessions(wall=time.time)
+        self._debug = debug
+        self._inherited = inherited
+        self._notifier = notifier or Notifier()
         self._people = config.persons()
+        self._setting = Setting(
+            clock=_clock_words,
+            machine=config.machine_name(),
+            home=str(Path.home()),
+            mask=config.privacy.mask,
+            detail=config.privacy.detail,
+        )
         self._poll_noted = 0.0
         self._started_at = time.time()
         self._stop = anyio.Event()
 
     async def run(self, ready: Callable[[str], None]) -> None:
         config = self._config
-        make_private_dir(config.socket_path.parent)
         async with AsyncExitStack() as stack:
-            self._lock_socket(stack)
+            # systemd's socket is where its unit says, and its directory may be somebody else's: nothing is made there.
+            if self._inherited is None:
+                make_private_dir(config.socket_path.parent)
+                self._lock_socket(stack)
             self._lock_state(stack)
-            sock = inherited_socket()
+            sock = self._inherited
             if sock is None:
                 sock = open_socket(config.socket_path)
                 stack.callback(remove_socket, config.socket_path, identity_of(config.socket_path))
+            self._place = str(sock.getsockname())
             stack.callback(sock.close)
             self._journal = await Journal.open(
                 config.state_dir / "journal.db",
@@ -69,17 +101,18 @@ class Daemon:
             )
             stack.push_async_callback(self._journal.close)
             self._engine = Engine(
-                Desk(self._people, hold_s=config.deadline_s),
+                Desk(self._people, hold_s=config.deadline_s, hold_of=self._hold_of, assess=_assess),
                 self._journal,
                 clock=_now,
                 report=self._report,
-                look=look_around,
+                look=self._look_around,
+                assess=_assess,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
                 emit=self._emit,
                 command=self._command,
-                clock=_clock_words,
+                setting=self._setting,
                 per_chat_s=config.telegram.per_chat_s,
                 offset=await self._journal.offset(),
                 last_poll=await self._journal.last_poll(),
@@ -88,8 +121,19 @@ class Daemon:
                 report=self._report,
             )
             self._engine.connect(self._front)
-            listener = Listener(sock, self._engine, report=self._report, status=self._status)
+            listener = Listener(
+                sock,
+                self._engine,
+                report=self._report,
+                status=self._status,
+                noted=self._sessions.note,
+                caller_uids=config.caller_uids,
+                debug=self._debug,
+            )
             await self._serve(listener, ready)
+
+    def _hold_of(self, request: Request) -> float:
+        return self._config.hold_s(agent=request.caller.agent, is_subagent=bool(request.call.agent_id))
 
     def _lock_socket(self, stack: AsyncExitStack) -> None:
         path = self._config.socket_path.with_suffix(".lock")
@@ -126,8 +170,18 @@ class Daemon:
             await group.start(self._front.run)
             async with anyio.create_task_group() as callers:
                 await callers.start(listener.run)
-                ready(f"tapgate is ready: {_count(len(self._people))}, listening at {self._config.socket_path}")
+                ready(f"tapgate is ready: {_count(len(self._people))}, listening at {self._place}")
+                self._notifier.ready(self._health())
+                group.start_soon(
+                    Watchdog(
+                        self._notifier,
+                        overdue_s=self._front.poller.overdue_s,
+                        status=self._health,
+                        report=self._report,
+                    ).run
+                )
                 await self._stop.wait()
+                self._notifier.stopping("stopping: callers are answered, cards are edited")
                 listener.stop()
                 await self._engine.handle(Stopped())
                 callers.cancel_scope.deadline = anyio.current_time() + LEAVE_S
@@ -142,6 +196,7 @@ class Daemon:
                 self._stop.set()
 
     async def _emit(self, event: Event, offset: int | None) -> None:
+        self._debug(f"telegram: {type(event).__name__}, offset {offset}")
         await self._engine.handle(event, offset)
         if isinstance(event, PollResumed) and time.time() - self._poll_noted > NOTE_POLL_S:
             self._poll_noted = time.time()
@@ -153,31 +208,56 @@ class Daemon:
             return
         if name == "history":
             rows = await self._journal.trail(TrailQuery(limit=200))
-            text = render_history(rows)
+            text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text, is_html=True))
 
+    def _look_around(self, request: Request) -> Background:
+        return look_around(request, home=self._setting.home, now=time.time())
+
     def _status(self) -> bytes:
         """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""
         poller = self._front.poller
+        cards = self._engine.desk.open_cards()
+        waiting = Counter((card.request.caller.agent, card.request.call.session_id) for card in cards)
         return json.dumps(
             {
+                "running": True,
                 "version": __version__,
                 "pid": os.getpid(),
                 "started_at": self._started_at,
+                "uptime_s": round(time.time() - self._started_at, 1),
                 "people": len(self._people),
-                "open_requests": len(self._engine.desk.open_cards()),
+                "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
+                "open_requests": len(cards),
+                "sessions": [
+                    {**asdict(session), "open_requests": waiting[session.agent, session.id]}
+                    for session in self._sessions.sessions()
+                ],
                 "last_poll_at": poller.last_success,
                 "telegram": poller.trouble or "ok",
                 "journal": self._journal.failure or "ok",
+                "reports": [asdict(report) for report in self._reports.last()],
             }
         ).encode()
+
+    def _health(self) -> str:
+        """The same in a line, for the service's manager."""
+        poller = self._front.poller
+        heard = f"heard at {_clock_words(poller.last_success)}" if poller.last_success else "not heard yet"
+        journal = f"; the journal fails: {self._journal.failure}" if self._journal.failure else ""
+        trouble = f"; {poller.trouble}" if poller.trouble else ""
+        return f"{_count(len(self._people))}, Telegram {heard}{trouble}{journal}"
 
     async def _purge(self) -> None:
         while True:
             await anyio.sleep(PURGE_S)
             await self._journal.purge()
+
+
+def _assess(request: Request) -> tuple[Risk, ...]:
+    return assess_request(request, home=str(Path.home()))
 
 
 def _count(people: int) -> str:

@@ -14,7 +14,7 @@ from tapgate.agents import dialect_of
 from tapgate.core.desk import Desk
 from tapgate.core.effects import (
     AnswerTap,
-    AskReason,
+    AskText,
     Edit,
     Effect,
     Entry,
@@ -31,11 +31,12 @@ from tapgate.core.effects import (
 from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
 from tapgate.core.memory import Remembered
 from tapgate.errors import FrameError, JournalError
-from tapgate.model import NO_BACKGROUND, Background, Instant, Request, Verdict
+from tapgate.model import NO_BACKGROUND, Background, Instant, Request, Risk, Verdict
 from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
+MOST_OWED = 1000
 
 
 class Records(Protocol):
@@ -51,7 +52,7 @@ class Phones(Protocol):
     def answer_tap(self, effect: AnswerTap) -> None: ...
     def post(self, effect: Post) -> None: ...
     def edit(self, effect: Edit) -> None: ...
-    def ask_reason(self, effect: AskReason) -> None: ...
+    def ask_text(self, effect: AskText) -> None: ...
     def show_whole(self, effect: ShowWhole) -> None: ...
     def retract(self, effect: Retract) -> None: ...
     def say(self, effect: Say) -> None: ...
@@ -75,14 +76,17 @@ class Engine:
         clock: Callable[[], Instant],
         report: Callable[[str], None],
         look: Callable[[Request], Background] = lambda request: NO_BACKGROUND,
+        assess: Callable[[Request], tuple[Risk, ...]] = lambda request: (),
     ) -> None:
         self.desk = desk
         self._records = records
         self._clock = clock
         self._report = report
         self._look = look
+        self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
+        self._owed: list[Entry] = []
         self._lock = anyio.Lock()
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
@@ -132,7 +136,8 @@ class Engine:
         with anyio.move_on_after(LOOK_S):  # the files may lie on a disk that does not answer
             background = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
         fits = await anyio.to_thread.run_sync(self._phones.fits, request, background)
-        return Asked(request, fits=fits, background=background)
+        risks = await anyio.to_thread.run_sync(self._assess, request)
+        return Asked(request, fits=fits, background=background, risks=risks)
 
     def hang_up(self, request_id: str, line: Line) -> bool:
         """The line is dead. False: the caller has another one by now, or was answered without an opinion."""
@@ -151,14 +156,18 @@ class Engine:
 
     async def _carry_out(self, effects: Sequence[Effect], now: Instant, offset: int | None) -> None:
         unrecorded = await self._record([effect for effect in effects if isinstance(effect, Record)], now, offset)
+        is_barred = False  # behind a gate that could not be recorded
         for effect in effects:
+            if is_barred and not (isinstance(effect, Record) and effect.gate):
+                continue
             match effect:
                 case Record():
                     reason = unrecorded.get(id(effect))
+                    if effect.gate:
+                        is_barred = reason is not None
                     if reason is not None and effect.gate:
                         follow = self.desk.handle(RecordFailed(effect.request_id, reason), now)
                         await self._carry_out(follow, now, None)
-                        return
                 case Reply():
                     self._reply(effect)
                 case Probe():
@@ -176,10 +185,12 @@ class Engine:
             return {}
         try:
             await self._records.record([record.entry for record in records], at=now.wall, offset=offset)
+            await self._make_up(now)
             return {}
         except JournalError as error:
             if len(records) <= 1:
                 self._report(str(error))
+                self._owe(records)
                 return {id(record): str(error) for record in records}
         failed = {}
         for number, record in enumerate(records, start=1):
@@ -188,8 +199,23 @@ class Engine:
                 await self._records.record([record.entry], at=now.wall, offset=offset if last else None)
             except JournalError as error:
                 self._report(str(error))
+                self._owe([record])
                 failed[id(record)] = str(error)
         return failed
+
+    def _owe(self, records: Sequence[Record]) -> None:
+        """What is no gate has happened all the same: how a request ended must not be forgotten with a full disk."""
+        self._owed += [record.entry for record in records if not record.gate]
+        del self._owed[:-MOST_OWED]
+
+    async def _make_up(self, now: Instant) -> None:
+        """The journal takes something again: write what it could not take before, as far as it still makes sense."""
+        owed, self._owed = self._owed, []
+        for entry in owed:
+            try:
+                await self._records.record([entry], at=now.wall)
+            except JournalError as error:
+                self._report(f"what could not be recorded before cannot be recorded now: {error}")
 
     def _reply(self, effect: Reply) -> None:
         line = self._lines.get(effect.request.id)
@@ -210,7 +236,7 @@ class Engine:
             sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
             line.send_last(encode_frame(Kind.PASS, sentence.encode("utf-8", "replace")))
 
-    def _show(self, effect: AnswerTap | Post | Edit | AskReason | ShowWhole | Retract | Say | Sweep | Sound) -> None:
+    def _show(self, effect: AnswerTap | Post | Edit | AskText | ShowWhole | Retract | Say | Sweep | Sound) -> None:
         assert self._phones is not None
         match effect:
             case AnswerTap():
@@ -219,8 +245,8 @@ class Engine:
                 self._phones.post(effect)
             case Edit():
                 self._phones.edit(effect)
-            case AskReason():
-                self._phones.ask_reason(effect)
+            case AskText():
+                self._phones.ask_text(effect)
             case ShowWhole():
                 self._phones.show_whole(effect)
             case Retract():

@@ -8,14 +8,15 @@ from pathlib import PurePath
 
 from tapgate.journal import TrailRow
 from tapgate.model import Outcome, Ran
+from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import Clipper
 
 MOST = 10
 _MARKS = {Outcome.ALLOWED: "✅", Outcome.DENIED: "⛔️", Outcome.TERMINAL_ALLOWED: "🖥", Outcome.TERMINAL_DENIED: "🖥"}
 
 
-def render_history(rows: Sequence[TrailRow], clock: Callable[[float], str] | None = None) -> str:
-    """The last settled requests, newest first, as Telegram HTML."""
+def render_history(rows: Sequence[TrailRow], setting: Setting, clock: Callable[[float], str] | None = None) -> str:
+    """The last settled requests, newest first, as Telegram HTML. No secret, and no more detail than cards show."""
     words = clock or (lambda wall: time.strftime("%d %b %H:%M", time.localtime(wall)))
     settled = [row for row in rows if row.what == "settled"][:MOST]
     if not settled:
@@ -24,12 +25,12 @@ def render_history(rows: Sequence[TrailRow], clock: Callable[[float], str] | Non
     lines = []
     for row in settled:
         mark = "⚠️" if row.request_id in against else _MARKS.get(Outcome(row.outcome), "▫️")
-        project = _short(PurePath(row.project).name or "no project", 24)
-        who = f" · {_short(row.person, 20)}" if row.person else f" · {row.outcome.replace('_', ' ')}"
-        head = f"{mark} {words(row.at)} <b>{project}</b> {_short(row.tool, 24)}{who}"
-        lines.append(f"{head}\n<code>{_short(row.summary, 60)}</code>")
+        project = _short(PurePath(row.project).name or "no project", 24, setting)
+        who = f" · {_short(row.person, 20, setting)}" if row.person else f" · {row.outcome.replace('_', ' ')}"
+        head = f"{mark} {words(row.at)} <b>{project}</b> {_short(row.tool, 24, setting)}{who}"
+        lines.append(head if setting.is_brief else f"{head}\n<code>{_short(row.summary, 60, setting)}</code>")
     return "\n\n".join(lines)
 
 
-def _short(text: str, most: int) -> str:
-    return Clipper(most).take(text, most, one_line=True) or "–"
+def _short(text: str, most: int, setting: Setting) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True) or "–"

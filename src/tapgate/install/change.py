@@ -128,8 +128,16 @@ def _umask() -> int:
     return mask
 
 
+def plain(text: str) -> str:
+    """Without characters that a terminal would obey: a project's settings come from whoever wrote that project."""
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in text)
+
+
 def _lines(data: bytes | None) -> list[str]:
-    return [] if data is None else data.decode("utf-8", "replace").splitlines(keepends=True)
+    """By line feeds only: JSON knows no other ends of lines within its strings."""
+    text = "" if data is None else data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\t", "    ")
+    lines = [plain(line) for line in text.split("\n")]
+    return [f"{line}\n" for line in lines[:-1]] + [line for line in lines[-1:] if line]
 
 
 def _marked(lines: Iterator[str]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Whether Codex will run a hook: it skips, without a word, what the user has not trusted as it stands.
+"""Whether Codex will run a hook: it runs nothing that the user has not trusted as it stands.
 
 The trust lies in $CODEX_HOME/config.toml, by the hook's place and a digest of its entry (seen in 0.166.0). tapgate only
 looks: to trust a command is the user's to decide.
@@ -63,6 +63,14 @@ def digest_of(place: Place) -> str:
 
 def hooks_are_off(config: Mapping[str, Any]) -> bool:
     return _table(config, "features").get("hooks") is False
+
+
+def trusts_project(config: Mapping[str, Any], folder: Path) -> bool:
+    """Whether Codex reads what a project brings along: only where the user trusts this directory or its repository."""
+    projects = _table(config, "projects")
+    real = folder.resolve()
+    root = next((one for one in (real, *real.parents) if (one / ".git").exists()), real)
+    return any(_table(projects, str(one)).get("trust_level") == "trusted" for one in (folder, real, root))
 
 
 def never_asks(config: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from tapgate.config import Config
 from tapgate.errors import SettingsError
 from tapgate.install import codex_trust
-from tapgate.install.change import read
+from tapgate.install.change import plain, read
 from tapgate.install.hooks import GATE_EVENT, LAUNCHER, TOLD_EVENTS, Caller, parse_command
 from tapgate.install.registration import Place, handlers, is_ours, ours, parse_settings
 from tapgate.install.scopes import TITLES, Scope, agent_dir, scopes_of, settings_path
@@ -24,6 +24,7 @@ MANAGED_DIRS = (Path("/etc/claude-code"), Path("/Library/Application Support/Cla
 DEFAULT_TIMEOUT_S = 600
 """What both agents wait for a hook whose entry names no time."""
 PLUGIN = "tapgate@"
+TRUST_IT = "Start codex, look at the hook when it asks for a review (or type /hooks), and trust it."
 
 
 class Level(StrEnum):
@@ -81,8 +82,8 @@ def inspect(
         managed = [file for path in _managed(managed_dirs) for file in _read(path, findings)]
         findings += _claude(files, managed)
     elif places:
-        findings += _codex(places, environ=environ, home=home)
-    return tuple(dict.fromkeys(findings))
+        findings += _codex(places, environ=environ, home=home, cwd=cwd)
+    return tuple(dict.fromkeys(replace(finding, sentence=plain(finding.sentence)) for finding in findings))
 
 
 def _read(path: Path, faults: list[Finding]) -> list[_File]:
@@ -269,7 +270,7 @@ def _name(place: Place) -> str:
 # What Codex's say
 
 
-def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home: Path) -> Iterator[Finding]:
+def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home: Path, cwd: Path) -> Iterator[Finding]:
     folder = agent_dir("codex", environ=environ, home=home)
     try:
         state = codex_trust.read_config(folder / "config.toml")
@@ -289,6 +290,12 @@ def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home
             "Set it to on-request to be asked.",
         )
     for path, place in places:
+        if path.parent != folder and not codex_trust.trusts_project(state, cwd):
+            yield Finding(
+                Level.FAULT,
+                f"{path}: Codex does not read it, because this project is not trusted.",
+                "Start codex here and trust the project, or use --scope user.",
+            )
         match codex_trust.trust_of(state, path, place):
             case codex_trust.Trust.TRUSTED:
                 yield Finding(Level.OK, "Codex trusts the hook.")
@@ -299,14 +306,14 @@ def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home
             case codex_trust.Trust.CHANGED:
                 yield Finding(
                     Level.FAULT,
-                    "The hook is another than the one you have trusted, so Codex skips it without a word.",
-                    "In Codex, type /hooks, look at the command, and trust it.",
+                    "The hook is another than the one you have trusted, so Codex does not run it.",
+                    TRUST_IT,
                 )
             case codex_trust.Trust.UNKNOWN:
                 yield Finding(
                     Level.FAULT,
-                    "Codex has not been told to trust the hook, so it skips it without a word.",
-                    "In Codex, type /hooks, look at the command, and trust it.",
+                    "Codex has not been told to trust the hook, so it does not run it.",
+                    TRUST_IT,
                 )
 
 

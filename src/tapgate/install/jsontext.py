@@ -12,7 +12,7 @@ Path = Sequence[str | int]
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN', re.DOTALL)
-_SAFE_DIGITS = 18  # longer numbers are kept as floats: nobody here calculates, and Python refuses very long ones
+_SAFE_DIGITS = 4000  # Python refuses to read whole numbers that are longer; nobody here calculates with them
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -61,7 +61,7 @@ def parse(text: str) -> Any:
     try:
         value, end = _DECODER.raw_decode(text, _skip(text, 0))
     except json.JSONDecodeError as error:
-        raise _fault(text, error.pos, error.msg) from None
+        raise _fault(text, error.pos, error.msg[:1].lower() + error.msg[1:]) from None
     except _ConstantError:
         found = next(hit for hit in _STRING_OR_CONSTANT.finditer(text) if hit[0][0] != '"')
         raise _fault(text, found.start(), f"{found[0]} is not JSON") from None
@@ -69,7 +69,7 @@ def parse(text: str) -> Any:
         raise FaultError("nested too deeply", line=1, column=1) from None
     rest = _skip(text, end)
     if rest != len(text):
-        raise _fault(text, rest, "Extra data")
+        raise _fault(text, rest, "extra data")
     return value
 
 
@@ -125,10 +125,9 @@ def add(text: str, path: Path, value: Any, *, key: str | None = None) -> str:
     if "\n" in gap:
         indent = gap[gap.rindex("\n") + 1 :]
         between, written = style.newline + indent, style.spread(value, indent)
-        label = "" if key is None else style.label(key)
     else:
         between, written = (gap if len(inside) > 1 else style.after_comma), style.packed(value)
-        label = "" if key is None else style.label(key)
+    label = "" if key is None else style.label(key)
     return text[: last.end] + "," + between + label + written + text[last.end :]
 
 
@@ -156,11 +155,18 @@ class _Style:
     colon: str
 
     def spread(self, value: Any, indent: str) -> str:
-        text = json.dumps(value, indent=self.unit, ensure_ascii=_needs_escapes(value), separators=(",", self.colon))
+        text = json.dumps(
+            value,
+            indent=self.unit,
+            ensure_ascii=_needs_escapes(value),
+            separators=(",", self.colon),
+            allow_nan=False,
+        )
         return text.replace("\n", self.newline + indent)
 
     def packed(self, value: Any) -> str:
-        return json.dumps(value, ensure_ascii=_needs_escapes(value), separators=("," + self.after_comma, self.colon))
+        separators = ("," + self.after_comma, self.colon)
+        return json.dumps(value, ensure_ascii=_needs_escapes(value), separators=separators, allow_nan=False)
 
     def label(self, key: str) -> str:
         return json.dumps(key, ensure_ascii=_needs_escapes(key)) + self.colon
@@ -212,4 +218,4 @@ def _skip(text: str, at: int) -> int:
 
 def _fault(text: str, at: int, what: str) -> FaultError:
     line, column = place_of(text, at)
-    return FaultError(what[:1].lower() + what[1:], line=line, column=column)
+    return FaultError(what, line=line, column=column)

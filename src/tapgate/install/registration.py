@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,17 @@ def ours(settings: object, event: str | None = None) -> list[Place]:
     return [place for place in handlers(settings) if is_ours(place.handler) and event in (None, place.event)]
 
 
+def events_of(data: bytes | None) -> dict[str, list[Place]]:
+    """Our entries in what a file holds, by event; none where it cannot be read."""
+    try:
+        found = ours(jsontext.parse((data or b"").decode().removeprefix(BOM)))
+    except (jsontext.FaultError, UnicodeDecodeError):
+        return {}
+    return {
+        event: [place for place in found if place.event == event] for event in dict.fromkeys(p.event for p in found)
+    }
+
+
 def parse_settings(data: bytes, *, source: Path) -> Any:
     """The settings as a value. Raises SettingsError with file, line and column."""
     text = _decode(data, source).removeprefix(BOM)
@@ -92,8 +103,13 @@ def plan_install(config: Config, *, agent: str, path: Path, gate: str | None = N
     if "hooks" not in settings:
         text = jsontext.add(text, (), {entry.event: [entry.group()] for entry in wanted}, key="hooks")
     else:
-        text = _update(text, wanted)
-    return Change(path, before, (bom + text).encode())
+        try:
+            text = _update(text, wanted)
+        except ValueError:
+            raise SettingsError(
+                f"{path}: tapgate's entry holds a number that is too large to be written again; take that out of it"
+            ) from None
+    return _returned(Change(path, before, (bom + text).encode()))
 
 
 def plan_uninstall(*, agent: str, path: Path) -> Change:
@@ -107,15 +123,11 @@ def plan_uninstall(*, agent: str, path: Path) -> Change:
     if not text.strip() or not ours(_parse(text, path)):
         return Change(path, before, before)
     content, spent = before, []
-    while True:
-        backup = backup_path(path, content)
-        earlier = None if backup.is_symlink() or backup in spent else read(backup)
-        if earlier is None:
-            break
-        spent.append(backup)
+    for backup, earlier in _history(path, before):
         content = earlier
-        if not _holds_ours(content):
-            return Change(path, before, content, spent=tuple(spent))
+        spent.append(backup)
+        if not events_of(earlier):
+            return Change(path, before, earlier, spent=tuple(spent))
     if _is_fresh(content):
         return Change(path, before, None, spent=tuple(spent))
     for place in reversed(ours(_parse(text, path))):
@@ -185,20 +197,44 @@ def _without(text: str, place: Place) -> str:
     return text
 
 
-def _holds_ours(data: bytes) -> bool:
-    try:
-        return bool(ours(jsontext.parse(data.decode().removeprefix(BOM))))
-    except (jsontext.FaultError, UnicodeDecodeError):
-        return False
+def _history(path: Path, content: bytes) -> Iterator[tuple[Path, bytes]]:
+    """What the file held before, as far back as every change since then was tapgate's: the backup, and its bytes."""
+    seen: set[Path] = set()
+    while True:
+        backup = backup_path(path, content)
+        earlier = None if backup in seen or backup.is_symlink() else read(backup)
+        if earlier is None:
+            return
+        seen.add(backup)
+        yield backup, earlier
+        content = earlier
+
+
+def _returned(change: Change) -> Change:
+    """A change back to an earlier state ends what came after; keeping that would cut off the way to the first."""
+    if change.before is None or change.is_nothing:
+        return change
+    spent = []
+    for backup, earlier in _history(change.path, change.before):
+        spent.append(backup)
+        if earlier == change.after:
+            return replace(change, spent=tuple(spent))
+    return change
 
 
 def _is_fresh(data: bytes) -> bool:
     """Whether this is a file that tapgate made where there was none: nothing but our entries, as we write them."""
     value = jsontext.parse(data.decode().removeprefix(BOM))
-    return (
-        data.decode() == _fresh(value)
-        and set(value) == {"hooks"}
-        and all(is_ours(place.handler) for place in handlers(value))
+    if data.decode() != _fresh(value) or set(value) != {"hooks"}:
+        return False
+    groups = [group for event in value["hooks"].values() if isinstance(event, list) for group in event]
+    return all(isinstance(event, list) and event for event in value["hooks"].values()) and all(
+        isinstance(group, dict)
+        and set(group) <= {"matcher", "hooks"}
+        and isinstance(inside := group.get("hooks"), list)
+        and len(inside) == 1
+        and is_ours(inside[0])
+        for group in groups
     )
 
 

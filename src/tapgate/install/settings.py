@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tapgate.install.change import Change, apply
 from tapgate.install.inspection import Finding, Level, inspect
-from tapgate.install.registration import check_gate, plan_install, plan_uninstall
+from tapgate.install.registration import check_gate, events_of, plan_install, plan_uninstall
 from tapgate.install.scopes import AGENTS, TITLES, Scope, agent_dir, settings_path
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "agent_dir",
     "apply",
     "check_gate",
+    "events_of",
     "inspect",
     "plan_install",
     "plan_uninstall",

@@ -9,6 +9,7 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,
+    DraftEntry,
     Entry,
     RanEntry,
     SeenEntry,
@@ -21,6 +22,7 @@ from tapgate.journal.codec import (
     decode_text,
     encode_caller,
     encode_decision,
+    encode_draft,
     encode_input,
     encode_json,
     encode_text,
@@ -28,7 +30,7 @@ from tapgate.journal.codec import (
     summary_of,
 )
 from tapgate.journal.trail import append_row
-from tapgate.model import Answer, Copy
+from tapgate.model import Answer, Copy, Prompt
 
 
 def write_entry(connection: sqlite3.Connection, entry: Entry, *, at: float, keep_inputs: bool) -> None:
@@ -42,6 +44,8 @@ def write_entry(connection: sqlite3.Connection, entry: Entry, *, at: float, keep
             _write_shown(connection, entry, at=at)
         case SeenEntry():
             _write_seen(connection, entry, at=at)
+        case DraftEntry():
+            _write_draft(connection, entry)
         case AnsweredEntry():
             _write_answered(connection, entry)
         case SettledEntry():
@@ -105,11 +109,11 @@ def _write_asked(connection: sqlite3.Connection, entry: AskedEntry, *, keep_inpu
 def _write_copy(connection: sqlite3.Connection, entry: CopyEntry, *, at: float) -> None:
     _known(connection, entry.request_id)
     added = connection.execute(
-        "INSERT INTO copies (request_id, chat_id, message_id, shown_version, prompt_for) VALUES (?, ?, ?, ?, ?)"
-        " ON CONFLICT (request_id, chat_id, message_id) DO NOTHING",
-        (*_key(entry.request_id, entry.copy), entry.version, entry.prompt_for),
+        "INSERT INTO copies (request_id, chat_id, message_id, shown_version, prompt_for, purpose, question)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (request_id, chat_id, message_id) DO NOTHING",
+        (*_key(entry.request_id, entry.copy), entry.version, *_prompted(entry.prompt)),
     ).rowcount
-    if added and not entry.prompt_for:
+    if added and entry.prompt is None:
         _raise_version(connection, entry.request_id, entry.version)
         append_row(
             connection,
@@ -141,6 +145,19 @@ def _write_seen(connection: sqlite3.Connection, entry: SeenEntry, *, at: float) 
     if not _known(connection, entry.request_id)["seen"]:
         connection.execute("UPDATE requests SET seen = 1 WHERE id = ?", (encode_text(entry.request_id),))
         append_row(connection, entry.request_id, what="seen", at=at)
+
+
+def _write_draft(connection: sqlite3.Connection, entry: DraftEntry) -> None:
+    _known(connection, entry.request_id)
+    connection.execute(
+        "UPDATE requests SET draft = ?, version = max(version, ?) WHERE id = ?",
+        (encode_draft(entry.draft), entry.version, encode_text(entry.request_id)),
+    )
+
+
+def _prompted(prompt: Prompt | None) -> tuple[int, str, int]:
+    found = prompt or Prompt(user_id=0)
+    return found.user_id, found.purpose.value, found.question
 
 
 def _write_answered(connection: sqlite3.Connection, entry: AnsweredEntry) -> None:

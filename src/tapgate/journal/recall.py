@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Callable
 
 from tapgate.core.memory import Remembered
-from tapgate.journal.codec import decode_caller, decode_input, decode_text, readable
+from tapgate.journal.codec import decode_caller, decode_draft, decode_input, decode_text, readable
 from tapgate.journal.ledger import read_answer
-from tapgate.model import Call, Caller, Copy, Outcome, Ran, Request
+from tapgate.model import Act, Call, Caller, Copy, Outcome, Prompt, Ran, Request
 
 Parse = Callable[[str, Caller, bytes], Request]
 
@@ -55,10 +55,11 @@ def _read_row(connection: sqlite3.Connection, seq: int) -> sqlite3.Row:
 
 def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> Remembered:
     messages = connection.execute(
-        "SELECT chat_id, message_id, shown_version, prompt_for FROM copies WHERE request_id = ? ORDER BY rowid",
+        "SELECT chat_id, message_id, shown_version, prompt_for, purpose, question FROM copies WHERE request_id = ?"
+        " ORDER BY rowid",
         (row["id"],),
     ).fetchall()
-    behind = any(shown < row["version"] for _, _, shown, user in messages if not user)
+    behind = any(shown < row["version"] for _, _, shown, user, *_ in messages if not user)
     # A large input of a request that is over and shown as such is of no use any more, and there may be hundreds.
     is_over = row["outcome"] is not None and row["encoding"] != "raw" and not behind
     return Remembered(
@@ -74,8 +75,13 @@ def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> R
         detail=decode_text(row["detail"]),
         ran=Ran(row["ran"]),
         version=row["version"],
-        copies=tuple((Copy(chat, message), shown) for chat, message, shown, user in messages if not user),
-        prompts=tuple((Copy(chat, message), user) for chat, message, _, user in messages if user),
+        copies=tuple((Copy(chat, message), shown) for chat, message, shown, user, *_ in messages if not user),
+        prompts=tuple(
+            (Copy(chat, message), Prompt(user, Act(purpose), question))
+            for chat, message, _, user, purpose, question in messages
+            if user
+        ),
+        draft=decode_draft(row["draft"]),
     )
 
 

@@ -114,7 +114,13 @@ CREATE TRIGGER trail_no_delete BEFORE DELETE ON trail
   BEGIN SELECT RAISE(ABORT, 'the trail is append-only'); END;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+_DRAFTS = """
+ALTER TABLE requests ADD COLUMN draft TEXT;      -- JSON: what was put together on the card so far
+ALTER TABLE copies ADD COLUMN purpose TEXT NOT NULL DEFAULT 'ask_reason';  -- what a prompt asks for
+ALTER TABLE copies ADD COLUMN question INTEGER NOT NULL DEFAULT 0;         -- and to which question of a form
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _DRAFTS)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

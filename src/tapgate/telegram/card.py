@@ -1,21 +1,34 @@
-"""A card as Telegram HTML: who asks, what would run, what was answered. Pure; never more than Telegram takes."""
+"""A card as Telegram HTML: who asks, what is risky, what would run, what was answered. Pure; never too long."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import PurePath
 
 from tapgate.core import words
-from tapgate.model import NO_BACKGROUND, Act, Background, Card, Choice, Outcome, Phase, Ran, Request
-from tapgate.telegram.content import Content, content_of, describe, summary_of
+from tapgate.core.drafts import edited_text
+from tapgate.core.masking import mask_text
+from tapgate.core.risk import sentence_of
+from tapgate.model import Act, Background, Card, Choice, Outcome, Phase, Ran, Request, Risk
+from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
+from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import is_cut, is_wide
+from tapgate.telegram.markdown import render_markdown
+from tapgate.telegram.setting import Clock, Setting
+from tapgate.telegram.steps import left_out_of_questions, step_of
 from tapgate.telegram.text import Clipper, escape, units, visible
 
-_QUESTION_UNITS = 2400  # with the first line, the buttons' words and the last lines: under Telegram's 4096
-_BODY_UNITS = 2200
-_WHY_UNITS = 300
-_LINE_UNITS = 160
+# Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
+_QUESTION_UNITS = 2200
+_BODY_UNITS = 2000
+_HEAD_UNITS = 600
 _NOTE_UNITS = 300
+_WHY_UNITS = 300
+_NAME_UNITS = 40
+_TOOL_UNITS = 80
+_LINE_UNITS = 120
+_RISK_UNITS = 120
+_MOST_RISKS = 3
 _MOST_ASIDES = 6
 _MOST_LISTED = 4  # long button texts that are spelled out above the buttons
 _LISTED_UNITS = 160
@@ -26,6 +39,7 @@ _MARKS = {
     Outcome.DENIED: "⛔️",
     Outcome.TERMINAL_ALLOWED: "🖥",
     Outcome.TERMINAL_DENIED: "🖥",
+    Outcome.RELEASED: "🖥",
     Outcome.EXPIRED: "⌛️",
     Outcome.NOT_RECORDED: "⚠️",
     Outcome.NOT_SHOWN: "⚠️",
@@ -33,38 +47,109 @@ _MARKS = {
     Outcome.UNCONFIRMED: "⚠️",
 }
 
-Clock = Callable[[float], str]
-"""Turns a wall time into words for a person, in their time zone."""
+__all__ = ["Clock", "Setting", "fits", "render_card"]
 
 
-def fits(request: Request, background: Background = NO_BACKGROUND) -> bool:
-    """Whether a card can show all of the request. The agent's own words about it may be cut."""
-    clipper = Clipper(_QUESTION_UNITS)
-    _question(request, background, clipper)
-    return clipper.left_out == 0 and _are_spelled_out(request.choices)
+def fits(request: Request, background: Background, setting: Setting) -> bool:
+    """Whether a card can show all of the request. The agent's own words about it may be cut.
+
+    With little detail it "fits": whoever set that wants to answer without seeing it, and the card says so.
+    """
+    if not _are_spelled_out(request.choices, setting):
+        return False
+    if request.form is not None:
+        return not left_out_of_questions(request, setting)
+    return setting.is_brief or _question(request, background, setting)[1]
 
 
-def render_card(card: Card, clock: Clock) -> str:
+def render_card(card: Card, setting: Setting) -> str:
     if card.phase is Phase.SETTLED:
-        return "\n".join(_settled(card, clock))
-    lines = _question(card.request, card.background, Clipper(_QUESTION_UNITS))
-    lines += _buttons_spelled_out(card)
+        return "\n".join(_settled(card, setting))
+    lines = [_first(card, setting), *_risks(card.risks, setting)]
+    step = step_of(card, setting)
+    if step is None or not step.replaces:
+        lines += _content(card, setting)
+    if step is not None:
+        lines += step.lines
+    left_out = left_out_of_questions(card.request, setting)
+    if left_out:
+        lines.append(f"✂️ <b>{left_out:,} characters are not shown.</b> “Show all of it” sends them.")
+    if step is not None and step.replaces and card.background.why and not setting.is_brief:
+        lines.append(_why(card.background, setting))
+    lines += _buttons_spelled_out(card, setting)
     if card.phase is Phase.SENDING and card.answer is not None:
-        lines.append(f"📤 <b>{_line(card.answer.label)}</b> by {_line(card.answer.person)}: sending…")
+        answer = card.answer
+        lines.append(f"📤 <b>{_line(answer.label, setting)}</b> by {_line(answer.person, setting)}: sending…")
     else:
-        lines.append(f"⏳ until {escape(clock(card.deadline_at))}")
+        place = "" if setting.is_brief else _line(_home_ground(card.request, setting), setting)
+        number, of = card.place
+        facts = [f"⏳ until {escape(setting.clock(card.deadline_at))}", *([f"{number} of {of} open"] if of > 1 else [])]
+        lines.append(" · ".join([*facts, *([f"in {place}"] if place else [])]))
         if card.refreshed:
             lines.append("↻ tapgate was away for a while. If you tapped before, tap again.")
     return "\n".join(lines)
 
 
-def _question(request: Request, background: Background, clipper: Clipper) -> list[str]:
-    content = content_of(request)
-    top = [f"🔐 {_who(request)}", _what(request, clipper)]
-    if background.why:
-        top.append(f"<blockquote expandable>{_last(background.why, _WHY_UNITS)}</blockquote>")
+def _content(card: Card, setting: Setting) -> list[str]:
+    if setting.is_brief:
+        return _gist(card.request, setting)
+    return _question(card.request, card.background, setting)[0]
+
+
+def _why(background: Background, setting: Setting) -> str:
+    return f"<blockquote expandable>💬 {_last(background.why, _WHY_UNITS, setting)}</blockquote>"
+
+
+# Who, and what is risky
+
+
+def _first(card: Card, setting: Setting) -> str:
+    request = card.request
+    agent = _TITLES.get(request.caller.agent, request.caller.agent)
+    who = [f"<b>{_line(_project(request), setting, _NAME_UNITS)}</b>", _line(agent, setting, _NAME_UNITS)]
+    if request.call.agent_id:
+        kind = request.agent_type or request.call.agent_id
+        who.append(f"subagent {_line(kind, setting, _NAME_UNITS)}")
+    if setting.machine:
+        who.append(_line(setting.machine, setting, _NAME_UNITS))
+    return f"{'⚠️' if card.risks else '🔐'} {' · '.join(who)}"
+
+
+def _project(request: Request) -> str:
+    return PurePath(request.project).name or request.project or "no project"
+
+
+def _risks(risks: Sequence[Risk], setting: Setting) -> list[str]:
+    """At the top, a line each: whoever looks for two seconds must have seen them."""
+    said = [sentence_of(risk.name) if setting.is_brief else risk.sentence for risk in risks]
+    lines = [f"<b>❗ {_line(sentence, setting, _RISK_UNITS)}</b>" for sentence in said[:_MOST_RISKS]]
+    if len(risks) > _MOST_RISKS:
+        more = ", ".join(risk.name for risk in risks[_MOST_RISKS:])
+        lines.append(f"<b>❗ and: {_line(more, setting, _RISK_UNITS)}</b>")
+    return lines
+
+
+# What would run
+
+
+def _question(request: Request, background: Background, setting: Setting) -> tuple[list[str], bool]:
+    """The lines, and whether they show all of it."""
+    lines: list[str] = []
+    for content in contents_of(request, background, setting):
+        clipper = Clipper(_QUESTION_UNITS, mask=setting.mask)
+        lines = _shown(request, content, background, clipper, setting)
+        if not clipper.left_out and not content.unchanged and not content.cut_more:
+            return lines, True
+    return lines, False
+
+
+def _shown(request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting) -> list[str]:
+    clipper.left_out += content.cut
+    top = [_what(request, clipper, setting)]
     if content.head:
-        top.append(f"<code>{clipper.take(content.head, _NOTE_UNITS, one_line=True)}</code>")
+        top.append(
+            f"<code>{clipper.take(setting.place(content.head, request.project), _HEAD_UNITS, one_line=True)}</code>"
+        )
     bottom = [
         f"<i>{clipper.take(aside, _NOTE_UNITS, one_line=True)}</i>" for aside in content.asides[:_MOST_ASIDES] if aside
     ]
@@ -73,17 +158,46 @@ def _question(request: Request, background: Background, clipper: Clipper) -> lis
         bottom.append(f"Why it asks: {clipper.take(request.decision_reason, _NOTE_UNITS, one_line=True)}")
     if request.blocked_path:
         bottom.append(f"Blocked path: <code>{clipper.take(request.blocked_path, _NOTE_UNITS, one_line=True)}</code>")
-    if request.cwd and request.cwd != request.project:
-        bottom.append(f"In <code>{clipper.take(request.cwd, _NOTE_UNITS, one_line=True)}</code>")
+    bottom += _where(request, clipper, setting)
     if request.note:
         bottom.append(escape(request.note))
     middle = _body(content, clipper) if content.body.strip(" \n\t") else []
-    if clipper.left_out:
-        middle.append(f"✂️ <b>{clipper.left_out:,} characters are not shown.</b> “Show all of it” sends them.")
+    missing = _missing(content, clipper)
+    if missing:
+        middle.append(f"✂️ <b>{missing} not shown.</b> “Show all of it” sends {'it' if missing[:1] == 'M' else 'them'}.")
+    if background.why:
+        bottom.insert(0, _why(background, setting))
     return [*top, *middle, *bottom]
 
 
+def _missing(content: Content, clipper: Clipper) -> str:
+    parts = []
+    if content.unchanged:
+        parts.append(f"{content.unchanged:,} unchanged line{'s' if content.unchanged > 1 else ''}")
+    if clipper.left_out:
+        parts.append(f"{clipper.left_out:,} characters")
+    if content.cut_more:
+        return f"More than {' and '.join(parts)} are" if parts else "More is"
+    return f"{' and '.join(parts)} {'is' if parts == ['1 unchanged line'] else 'are'}" if parts else ""
+
+
+def _where(request: Request, clipper: Clipper, setting: Setting) -> list[str]:
+    """The project's name stands above, so where that lies is a small fact for the last line; elsewhere is none."""
+    if not request.cwd or _home_ground(request, setting):
+        return []
+    place = clipper.take(setting.place(request.cwd), _NOTE_UNITS, one_line=True)
+    return [f"In <code>{place}</code>" + ("" if request.cwd == request.project else ", not where the project is")]
+
+
+def _home_ground(request: Request, setting: Setting) -> str:
+    """Where the project lies, in few words; "" where the agent works elsewhere or that takes many."""
+    place = setting.place(request.cwd)
+    return place if request.cwd == request.project and units(visible(place)) <= _NAME_UNITS else ""
+
+
 def _body(content: Content, clipper: Clipper) -> list[str]:
+    if content.marked:
+        return [render_markdown(clipper.take(content.body, _BODY_UNITS))]
     body = clipper.take(content.body, _BODY_UNITS)
     if content.prose:
         return [f"<blockquote>{body}</blockquote>"]
@@ -92,41 +206,21 @@ def _body(content: Content, clipper: Clipper) -> list[str]:
     return [f"<pre>{body}</pre>"]
 
 
-def _settled(card: Card, clock: Clock) -> list[str]:
-    assert card.outcome is not None
-    answer = card.answer
-    mark = "⚠️" if card.ran is Ran.AGAINST else _MARKS.get(card.outcome, "▫️")
-    when = clock(card.ended_at)
-    if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
-        when += f", after {_duration(answer.after_s)}"
-    lines = [f"{mark} <b>{_line(words.ended(card), _NOTE_UNITS)}</b> · {escape(when)}"]
-    lines.append(f"{_who(card.request)} · {_line(_tool(card.request))}")
-    summary = summary_of(card.request)
-    if summary:
-        lines.append(f"<code>{_line(summary)}</code>")
-    if answer is not None and answer.saved and card.outcome is Outcome.ALLOWED:
-        lines.append(f"Written: {_line(answer.saved, _NOTE_UNITS)}")
-    if answer is not None and answer.choice_key == "r" and card.outcome is Outcome.DENIED:
-        lines.append(f"<i>“{_line(answer.decision.message, _NOTE_UNITS)}”</i>")
-    if answer is not None and answer.decision.interrupt and card.outcome is Outcome.DENIED:
-        lines.append("The turn was stopped.")
-    if card.outcome in words.ASKS_AT_TERMINAL:
-        lines.append("The agent asks at the terminal.")
-    return lines
+def _gist(request: Request, setting: Setting) -> list[str]:
+    """With little detail: which tool, and on what. Nothing of what is in it."""
+    gist = gist_of(request)
+    on = f" <code>{_line(gist, setting)}</code>" if gist else ""
+    lines = [f"<b>{_line(_tool(request), setting, _TOOL_UNITS)}</b>{on}"]
+    if request.event == "PreToolUse":
+        lines[0] += " (before every call)"
+    return [*lines, "🙈 Your config sends a summary only: <b>what you allow here, you have not seen.</b>"]
 
 
-def _who(request: Request) -> str:
-    project = PurePath(request.project).name or request.project or "no project"
-    agent = _TITLES.get(request.caller.agent, request.caller.agent)
-    subagent = f" · subagent {_line(request.agent_type or request.call.agent_id)}" if request.call.agent_id else ""
-    return f"<b>{_line(project)}</b> · {_line(agent)}{subagent}"
-
-
-def _what(request: Request, clipper: Clipper) -> str:
-    line = f"<b>{clipper.take(_tool(request), _LINE_UNITS, one_line=True)}</b>"
+def _what(request: Request, clipper: Clipper, setting: Setting) -> str:
+    line = f"<b>{clipper.take(_tool(request), _TOOL_UNITS, one_line=True)}</b>"
     if request.event == "PreToolUse":
         line += " (before every call)"
-    description = describe(request)
+    description = describe(request, setting)
     if description:
         line += f" — {clipper.take(description, _NOTE_UNITS, one_line=True)}"
     return line
@@ -140,30 +234,83 @@ def _tool(request: Request) -> str:
     return {"ExitPlanMode": "Plan", "AskUserQuestion": "Question"}.get(name, name)
 
 
-def _buttons_spelled_out(card: Card) -> list[str]:
+# What became of it
+
+
+def _settled(card: Card, setting: Setting) -> list[str]:
+    """Two lines: how it ended, by whom and when; what it was, and what was written."""
+    assert card.outcome is not None
+    answer = card.answer
+    mark = "⚠️" if card.ran is Ran.AGAINST else _MARKS.get(card.outcome, "▫️")
+    when = setting.clock(card.ended_at)
+    if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
+        when += f", after {_duration(answer.after_s)}"
+    ended = f"{mark} <b>{_line(words.ended(card), setting, _NOTE_UNITS)}</b> · {escape(when)}"
+    if card.outcome in words.ASKS_AT_TERMINAL:
+        ended += " · the agent asks at the terminal"
+    place = _line(_project(card.request), setting, _NAME_UNITS)
+    machine = f" on {_line(setting.machine, setting, _NAME_UNITS)}" if setting.machine else ""
+    what = f"{place}{machine} · {_line(_tool(card.request), setting, _TOOL_UNITS)}"
+    summary = summary_of(card.request, setting)
+    if summary:
+        what += f" <code>{_line(summary, setting)}</code>"
+    return [ended, what + _consequence(card, setting)]
+
+
+def _consequence(card: Card, setting: Setting) -> str:
+    answer = card.answer
+    if answer is None:
+        return ""
+    if card.ran is Ran.AGAINST:
+        return ""  # what the phone said beyond yes or no did not come to pass
+    if answer.saved and card.outcome is Outcome.ALLOWED:
+        return f" · {_line(answer.saved, setting, _NOTE_UNITS)}"
+    text = edited_text(card.request, answer.decision)
+    if text is not None and card.outcome is Outcome.ALLOWED:
+        return f" · instead: <code>{_line(text, setting, _NOTE_UNITS)}</code>"
+    said = ""
+    if answer.choice_key == "r" and card.outcome is Outcome.DENIED:
+        said = f" · <i>“{_line(answer.decision.message, setting, _NOTE_UNITS)}”</i>"
+    if answer.decision.interrupt and card.outcome is Outcome.DENIED:
+        said += " · the turn was stopped"
+    return said
+
+
+# The buttons' words
+
+
+def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
     """A phone shows only the beginning of a long button; its exact words stand here. The longest come first."""
-    wide = sorted((choice for choice in card.choices if is_wide(choice)), key=is_cut, reverse=True)
-    lines = [f"<i>▸ {_line(choice.label, _LISTED_UNITS)}</i>" for choice in wide[:_MOST_LISTED]]
-    if any(choice.act is Act.SHOW_WHOLE for choice in card.choices) and not _are_spelled_out(card.request.choices):
+    wide = sorted((choice for choice in _own_words(card.choices) if is_wide(choice)), key=is_cut, reverse=True)
+    lines = [f"<i>▸ {_line(choice.label, setting, _LISTED_UNITS)}</i>" for choice in wide[:_MOST_LISTED]]
+    whole = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
+    if whole and not _are_spelled_out(card.request.choices, setting):
         lines.append("✂️ <b>Some buttons say more than fits here.</b> “Show all of it” sends their words.")
     return lines
 
 
-def _are_spelled_out(choices: Sequence[Choice]) -> bool:
+def _own_words(choices: Iterable[Choice]) -> Iterator[Choice]:
+    """Without those whose words stand on the card already: options, second looks, the same rule for a session."""
+    return (choice for choice in choices if choice.key[0] not in "noqy")
+
+
+def _are_spelled_out(choices: Sequence[Choice], setting: Setting) -> bool:
     """Whether the exact words of every choice would stand on its button or above."""
-    long = [choice for choice in choices if is_cut(choice)]
-    clipper = Clipper(_MOST_LISTED * _LISTED_UNITS)
+    long = [choice for choice in _own_words(choices) if is_cut(choice)]
+    clipper = Clipper(_MOST_LISTED * _LISTED_UNITS, mask=setting.mask)
     for choice in long:
         clipper.take(choice.label, _LISTED_UNITS, one_line=True)
     return len(long) <= _MOST_LISTED and clipper.left_out == 0
 
 
-def _line(text: str, most: int = _LINE_UNITS) -> str:
-    return Clipper(most).take(text, most, one_line=True)
+def _line(text: str, setting: Setting, most: int = _LINE_UNITS) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True)
 
 
-def _last(text: str, most: int) -> str:
+def _last(text: str, most: int, setting: Setting) -> str:
     """The end of a longer text: what was said right before the call."""
+    if setting.mask:
+        text = mask_text(text).text
     shown = visible(text[-most:])
     cut = len(text) > most or units(shown) > most
     while units(shown) > most:

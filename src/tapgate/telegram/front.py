@@ -19,7 +19,7 @@ from telegram import (
 )
 from telegram.constants import ParseMode
 
-from tapgate.core.effects import AnswerTap, AskReason, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep
+from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep
 from tapgate.core.events import (
     Edited,
     Event,
@@ -37,11 +37,13 @@ from tapgate.core.events import (
 from tapgate.model import Background, Card, Copy, Phase, Request, Tap
 from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
-from tapgate.telegram.card import Clock, fits, render_card
+from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
+from tapgate.telegram.prompts import render_prompt
+from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import clip, escape, visible
 
 Emit = Callable[[Event, int | None], Awaitable[None]]
@@ -62,7 +64,7 @@ class Front:
         *,
         emit: Emit,
         command: Command,
-        clock: Clock,
+        setting: Setting,
         per_chat_s: float,
         offset: tuple[int, float] | None,
         last_poll: float | None,
@@ -74,7 +76,7 @@ class Front:
         self._api = api
         self._emit = emit
         self._command = command
-        self._clock = clock
+        self._setting = setting
         self._report = report
         self._sleep = sleep
         self._group: TaskGroup | None = None
@@ -90,6 +92,7 @@ class Front:
             wall=wall,
             sleep=sleep,
             report=report,
+            mono=mono,
         )
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
@@ -107,7 +110,7 @@ class Front:
     # Out
 
     def fits(self, request: Request, background: Background) -> bool:
-        return fits(request, background)
+        return fits(request, background, self._setting)
 
     def answer_tap(self, effect: AnswerTap) -> None:
         """At once and beside the outbox: the phone shows a spinner until then."""
@@ -126,26 +129,26 @@ class Front:
             for chat_id in self.outbox.chats():
                 self.outbox.cancel(chat_id, ("post", effect.card.request.id))
         for copy in effect.copies:
-            self.outbox.put(self._edit_job(effect.card, copy))
+            self.outbox.put(self._edit_job(effect.card, copy, idle=effect.idle))
 
-    def ask_reason(self, effect: AskReason) -> None:
-        request_id = effect.card.request.id
+    def ask_text(self, effect: AskText) -> None:
+        request_id, prompt = effect.card.request.id, effect.prompt
 
         async def call() -> None:
-            mention = f'<a href="tg://user?id={effect.user_id}">You</a>: why' if effect.chat_id < 0 else "Why"
+            asking = render_prompt(effect.card, prompt, self._setting, is_group=effect.chat_id < 0)
             message = await calling(
                 self._api.send_message(
                     effect.chat_id,
-                    f"{mention} not? Reply to this message; the agent gets your words.",
+                    asking.text,
                     parse_mode=ParseMode.HTML,
-                    reply_markup=ForceReply(selective=True, input_field_placeholder="The reason for your no"),
+                    reply_markup=ForceReply(selective=True, input_field_placeholder=asking.placeholder),
                     reply_parameters=ReplyParameters(effect.reply_to, allow_sending_without_reply=True),
+                    link_preview_options=_NO_PREVIEW,
                 )
             )
-            copy = Copy(effect.chat_id, message.message_id)
-            await self._emit(PromptPosted(request_id, copy, effect.user_id), None)
+            await self._emit(PromptPosted(request_id, Copy(effect.chat_id, message.message_id), prompt), None)
 
-        self.outbox.put(Job(effect.chat_id, ("prompt", request_id, effect.user_id), call))
+        self.outbox.put(Job(effect.chat_id, ("prompt", request_id, prompt), call))
 
     def show_whole(self, effect: ShowWhole) -> None:
         for copy in effect.copies:
@@ -221,7 +224,7 @@ class Front:
         async def call() -> None:
             if card.phase is not Phase.SETTLED and request_id in self._over:
                 return  # it ended while an earlier try was under way: nobody is to be woken for it
-            text, markup = await self._rendered(card), _markup(card)
+            text, markup = await self._rendered(card), _markup(card, self._setting)
             try:
                 message = await calling(
                     self._api.send_message(
@@ -248,7 +251,7 @@ class Front:
 
         return Job(chat_id, ("post", request_id), call, failed, unsure)
 
-    def _edit_job(self, card: Card, copy: Copy) -> Job:
+    def _edit_job(self, card: Card, copy: Copy, *, idle: bool) -> Job:
         async def done() -> None:
             await self._emit(Edited(card.request.id, copy, card.version), None)
 
@@ -260,7 +263,7 @@ class Front:
                         chat_id=copy.chat_id,
                         message_id=copy.message_id,
                         parse_mode=ParseMode.HTML,
-                        reply_markup=_markup(card),
+                        reply_markup=_markup(card, self._setting),
                         link_preview_options=_NO_PREVIEW,
                     )
                 )
@@ -276,11 +279,11 @@ class Front:
                 self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
             await done()
 
-        return Job(copy.chat_id, ("edit", copy.message_id), call, failed)
+        return Job(copy.chat_id, ("edit", copy.message_id), call, failed, idle=idle)
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
-            name, data = await anyio.to_thread.run_sync(whole_of, card.request)
+            name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, self._setting)
             await calling(
                 self._api.send_document(
                     copy.chat_id,
@@ -295,8 +298,8 @@ class Front:
     async def _rendered(self, card: Card) -> str:
         """Large inputs are rendered beside the event loop, so that nobody else waits for them."""
         if len(card.request.raw) > WORKER_BYTES:
-            return await anyio.to_thread.run_sync(render_card, card, self._clock)
-        return render_card(card, self._clock)
+            return await anyio.to_thread.run_sync(render_card, card, self._setting)
+        return render_card(card, self._setting)
 
     def _sweep_job(self, copy: Copy) -> Job:
         """Only a message of ours that has buttons can lose them, so on any other message this does nothing."""
@@ -379,10 +382,10 @@ def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
     return match[1], int(message["from"]["id"]), int(message["chat"]["id"]), int(message["message_id"])
 
 
-def _markup(card: Card) -> InlineKeyboardMarkup | None:
+def _markup(card: Card, setting: Setting) -> InlineKeyboardMarkup | None:
     rows = [
         [InlineKeyboardButton(key.text, callback_data=key.data, style=key.style or None) for key in row]
-        for row in keyboard_of(card)
+        for row in keyboard_of(card, mask=setting.mask)
     ]
     return InlineKeyboardMarkup(rows) if rows else None
 

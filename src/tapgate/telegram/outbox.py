@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import anyio
 from anyio.abc import TaskGroup
@@ -72,7 +72,12 @@ class Outbox:
 
     def put(self, job: Job) -> None:
         lane = self._lanes.setdefault(job.chat_id, _Lane())
-        (lane.idle if job.idle else lane.waiting)[job.key] = job
+        # A newer job takes the place of an older one, idle or not: what it says must not be said over later.
+        if job.idle and job.key in lane.waiting:
+            lane.waiting[job.key] = replace(job, idle=False)
+        else:
+            lane.idle.pop(job.key, None)
+            (lane.idle if job.idle else lane.waiting)[job.key] = job
         if not job.idle and self._idle.is_set():
             self._idle = anyio.Event()
         self._wake(job.chat_id, lane)
@@ -161,6 +166,8 @@ class Outbox:
                 if job.unsure is not None:
                     await self._tell(job.unsure())
                 wait_s = backoff_s
+            if job.idle and job.key in lane.waiting:
+                return  # what it would say is out of date
             # Back into the queue, at its head, so that it can be replaced or taken back while we wait.
             queue = lane.idle if job.idle else lane.waiting
             queue.setdefault(job.key, job)

@@ -6,14 +6,15 @@ import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
+from tapgate.core.characters import BLANK, EMOJI_STYLE
+from tapgate.core.masking import mask_text
+
 MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing
+_WINDOW = 8192  # more than a card shows of any text
+_MARGIN = 2048  # longer than any secret but a private key, which is hidden also where its end is missing
 _MOST_MARKS = 3  # combining marks in a row that still look like a letter
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Letters and marks that draw nothing: fillers, joiners, variation selectors, the empty Braille cell.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-_BLANK |= {chr(code) for code in (*range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0))}
-_EMOJI_STYLE = "\ufe0e\ufe0f"  # they belong behind a symbol, where they choose between text and emoji
 
 
 def units(text: str) -> int:
@@ -42,8 +43,7 @@ def _spelled(text: str, *, one_line: bool) -> Sequence[str]:
             category in _HIDDEN
             or category == "Zs"
             or marks > _MOST_MARKS
-            or character in _BLANK
-            or (character in _EMOJI_STYLE and before != "So")
+            or (character in BLANK and not (character in EMOJI_STYLE and before == "So"))
         ):
             shown.append(f"⟨U+{ord(character):04X}⟩")
         else:
@@ -69,21 +69,31 @@ def clip(text: str, most_units: int) -> str:
 
 
 class Clipper:
-    """Makes text fit for a card of so many units, and remembers how much had to be left out."""
+    """Makes text fit for a card of so many units, and remembers how much had to be left out.
 
-    def __init__(self, most_units: int) -> None:
+    With `mask`, no secret passes. Masks come first: a secret that was cut in two looks like none.
+    """
+
+    def __init__(self, most_units: int, *, mask: bool) -> None:
         self._room = most_units
+        self._mask = mask
         self.left_out = 0
 
     def take(self, text: str, most_units: int, *, one_line: bool = False) -> str:
         """The text, visible and escaped; what is beyond the limit is cut off, counted, and marked with …"""
         room = max(0, min(most_units, self._room))
+        if self._mask:
+            text, beyond = _masked_head(text)
+            self.left_out += beyond
+            cut = beyond > 0
+        else:
+            cut = False
         head = clip(text, room)  # before the character by character work: the text may have 16 MiB
         pieces = _spelled(head, one_line=one_line)
         shown = "".join(pieces)
         mark = ""
         used = len(text)
-        if len(head) < len(text) or units(shown) > room:
+        if cut or len(head) < len(text) or units(shown) > room:
             mark = "…" if room else ""
             # Spelled-out characters need more room than they had: find how much of the original still fits.
             lengths = accumulate(map(units, pieces))
@@ -92,3 +102,11 @@ class Clipper:
         self._room -= units(shown) + len(mark)
         self.left_out += len(text) - used
         return escape(shown) + mark
+
+
+def _masked_head(text: str) -> tuple[str, int]:
+    """The beginning of the text without its secrets, and how much is beyond it: it may have 16 MiB."""
+    if len(text) <= _WINDOW:
+        return mask_text(text).text, 0
+    # What stands at the window's end may be one half of a secret, so it is not shown.
+    return mask_text(text[:_WINDOW]).text[:-_MARGIN], len(text) - _WINDOW + _MARGIN

@@ -1,0 +1,40 @@
+"""Ties a button's key to what the button says and does. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tapgate.model import Choice, Json
+
+
+def sealed(choices: Iterable[Choice], *circumstances: Json) -> tuple[Choice, ...]:
+    """Tie each key to what its button says and does, and to circumstances without which it means something else.
+
+    The seal travels in the button. After an upgrade that words or orders choices differently, or once the card has gone
+    on to the next question, an old button no longer fits and is refused, where a bare number would have meant something
+    that its card never said.
+    """
+    return tuple(replace(choice, seal=_seal(choice, circumstances)) for choice in choices)
+
+
+def _seal(choice: Choice, circumstances: tuple[Json, ...]) -> str:
+    decision = choice.decision
+    text = json.dumps(
+        [
+            choice.key,
+            choice.label,
+            choice.act,
+            decision.verdict,
+            decision.message,
+            decision.interrupt,
+            list(decision.updates),
+            decision.updated_input,
+            *circumstances,
+        ],
+        sort_keys=True,
+    )
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()

@@ -1,0 +1,52 @@
+"""The messages that ask somebody for a text: a reason, a changed command, an answer. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tapgate.core.masking import mask_text
+from tapgate.model import Act, Card, Prompt
+from tapgate.telegram.setting import Setting
+from tapgate.telegram.text import Clipper
+
+_CURRENT_UNITS = 3000
+_QUESTION_UNITS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    text: str  # Telegram HTML
+    placeholder: str  # in the empty field; at most 64 characters
+
+
+def render_prompt(card: Card, prompt: Prompt, setting: Setting, *, is_group: bool) -> Asking:
+    """In a group, the person who tapped is named: only their reply counts."""
+    you = f'<a href="tg://user?id={prompt.user_id}">You</a>: ' if is_group else ""
+    match prompt.purpose:
+        case Act.ASK_EDIT:
+            return Asking(f"{you}{_edit(card, setting)}", "The text to allow instead")
+        case Act.ASK_ANSWER:
+            return Asking(f"{you}{_answer(card, prompt.question, setting)}", "Your answer")
+        case _:
+            why = "why not?" if you else "Why not?"
+            return Asking(f"{you}{why} Reply to this message; the agent gets your words.", "The reason for your no")
+
+
+def _edit(card: Card, setting: Setting) -> str:
+    request = card.request
+    now = card.draft.text if card.draft.text is not None else str(request.input.get(request.editable) or "")
+    asked = f"Reply to this message with the {request.editable.replace('_', ' ')} to allow instead."
+    asked += " Nothing runs before you tap once more."
+    if setting.is_brief and card.draft.text is None:
+        return asked
+    shown = Clipper(_CURRENT_UNITS, mask=setting.mask).take(now, _CURRENT_UNITS)
+    is_masked = setting.mask and bool(mask_text(now[: _CURRENT_UNITS * 2]).kinds)
+    hidden = " A part of it is masked: write that out, or edit at the terminal." if is_masked else ""
+    return f"{asked}{hidden} Now it is:\n<pre>{shown or ' '}</pre>"
+
+
+def _answer(card: Card, number: int, setting: Setting) -> str:
+    form = card.request.form
+    question = form.questions[number].text if form is not None and number < len(form.questions) else ""
+    shown = Clipper(_QUESTION_UNITS, mask=setting.mask).take(question, _QUESTION_UNITS)
+    return f"<b>{shown or 'Your answer?'}</b>\nReply to this message with your answer."

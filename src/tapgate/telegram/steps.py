@@ -1,0 +1,162 @@
+"""What a card shows while it takes more than one tap: a question, a changed text, a second look, a list. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tapgate.core.drafts import given_at
+from tapgate.model import Card, Draft, Request
+from tapgate.telegram.content import summary_of
+from tapgate.telegram.setting import Setting
+from tapgate.telegram.text import Clipper
+
+_ITEM_UNITS = 160
+_TEXT_UNITS = 2200  # of all that a step shows
+_MOST_OLD = 2000  # characters of the old text that a difference is shown against
+_MOST_LINES = 120
+_LANGUAGES = {"command": "bash"}
+_CURLY = "“”‘’«»—–"
+_KNOWN = {"question": str, "header": str, "options": list, "multiSelect": bool}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    lines: tuple[str, ...]
+    replaces: bool = True  # stands in the place of the call's own content; otherwise below it
+
+
+def step_of(card: Card, setting: Setting) -> Step | None:
+    """What to show for the card's draft; None where it stands as it came.
+
+    A question is meant for the person who reads it, so it is shown with little detail too.
+    """
+    draft = card.draft
+    if draft.confirming:
+        return Step(_confirming(card, setting), replaces=False)
+    if draft.listed:
+        return Step(_listed(card, setting))
+    if draft.text is not None:
+        return Step(_edited(card, setting))
+    if card.request.form is not None:
+        return Step(_question(card.request, draft, Clipper(_TEXT_UNITS, mask=setting.mask), setting))
+    return None
+
+
+def left_out_of_questions(request: Request, setting: Setting) -> int:
+    """How many characters of a form are not shown when the turn of their question comes."""
+    left_out = 0
+    for number in range(len(request.form.questions) if request.form is not None else 0):
+        clipper = Clipper(_TEXT_UNITS, mask=setting.mask)
+        _question(request, Draft(at=number), clipper, setting)
+        left_out += clipper.left_out
+    return left_out
+
+
+def _line(text: str, setting: Setting, most: int = _ITEM_UNITS) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True)
+
+
+def _question(request: Request, draft: Draft, clipper: Clipper, setting: Setting) -> tuple[str, ...]:
+    form = request.form
+    assert form is not None
+    number = min(draft.at, len(form.questions) - 1)
+    question, given = form.questions[number], given_at(draft, number)
+    raw = request.input["questions"][number]
+    count = f"{number + 1} of {len(form.questions)}" if len(form.questions) > 1 else ""
+    head = " · ".join(part for part in (f"Question {count}".strip(), question.header) if part)
+    lines = [f"❓ <b>{clipper.take(head, _ITEM_UNITS, one_line=True)}</b>"]
+    lines.append(f"<b>{clipper.take(question.text, _TEXT_UNITS)}</b>")
+    if question.many:
+        lines.append("<i>Several may be chosen; then tap the green button.</i>")
+    for index, option in enumerate(question.options):
+        mark = ("☑ " if question.many else "● ") if index in given.picks else ""
+        line = f"{mark}<b>{index + 1}. {clipper.take(option.label, _TEXT_UNITS, one_line=True)}</b>"
+        if option.description:
+            line += f" — {clipper.take(option.description, _TEXT_UNITS, one_line=True)}"
+        lines += [line, *_others(raw["options"][index], {"label": str, "description": str}, clipper)]
+    lines += _others(raw, _KNOWN, clipper)
+    if number == 0:
+        lines += _others(request.input, {"questions": list}, clipper)
+    if given.typed:
+        lines.append(f"✍️ {_line(given.typed, setting)}")
+    return (*lines, *_so_far(request, draft, number, setting))
+
+
+def _others(value: Mapping[str, Any], known: Mapping[str, type], clipper: Clipper) -> list[str]:
+    """Fields that this view does not know, or not of this type, are shown all the same."""
+    others = {key: item for key, item in value.items() if not isinstance(item, known.get(key, ()))}
+    return [
+        f"<i>{clipper.take(f'{key}: {_plain(item)}', _TEXT_UNITS, one_line=True)}</i>" for key, item in others.items()
+    ]
+
+
+def _plain(item: object) -> str:
+    return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+
+
+def _so_far(request: Request, draft: Draft, number: int, setting: Setting) -> list[str]:
+    """The answers to the questions before, so that Back is not needed to remember them."""
+    assert request.form is not None
+    lines = []
+    for index, question in enumerate(request.form.questions[:number]):
+        given = given_at(draft, index)
+        said = [*(question.options[pick].label for pick in given.picks), *([given.typed] if given.typed else [])]
+        about = question.header or question.text
+        text = f"{about[:60]}: {', '.join(said)}"
+        lines.append(f"✓ {_line(text, setting)}")
+    return lines
+
+
+def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
+    """The new text, all of it, against the old one where that is short enough and may be shown."""
+    request, draft = card.request, card.draft
+    assert draft.text is not None
+    old = request.input.get(request.editable)
+    clipper = Clipper(_TEXT_UNITS, mask=setting.mask)
+    lines = [f"✏️ <b>Changed by {_line(draft.author, setting, 60)}</b>, not allowed yet:"]
+    difference = _difference(old, draft.text) if isinstance(old, str) and not setting.is_brief else None
+    language = "diff" if difference is not None else _LANGUAGES.get(request.editable, "")
+    shown = clipper.take(draft.text if difference is None else difference, _TEXT_UNITS)
+    if clipper.left_out and difference is not None:  # masks and spelled-out signs may need more room than was reckoned
+        language = _LANGUAGES.get(request.editable, "")
+        shown = Clipper(_TEXT_UNITS, mask=setting.mask).take(draft.text, _TEXT_UNITS)
+    lines.append(f'<pre><code class="language-{language}">{shown}</code></pre>' if language else f"<pre>{shown}</pre>")
+    if language != "diff" and isinstance(old, str):
+        lines.append(f"<i>in the place of {len(old):,} characters</i>")
+    curly = sorted({mark for mark in draft.text if mark in _CURLY and mark not in str(old)})
+    if curly:
+        lines.append(f"⚠️ A phone's keyboard may have put in {' '.join(curly)} where you meant plain signs.")
+    return tuple(lines)
+
+
+def _difference(old: str, new: str) -> str | None:
+    """Every line of the new text, and those that it replaces; None where that would be too much for a card."""
+    before, after = old.splitlines() or [""], new.splitlines() or [""]
+    if len(old) > _MOST_OLD or len(before) > _MOST_LINES or len(after) > _MOST_LINES:
+        return None
+    lines: list[str] = []
+    for tag, start, end, from_, to in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            lines += [f"  {line}" for line in before[start:end]]
+        else:
+            lines += [f"- {line}" for line in before[start:end]]
+            lines += [f"+ {line}" for line in after[from_:to]]
+    return "\n".join(lines)
+
+
+def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
+    choice = next((choice for choice in card.request.choices if choice.key == card.draft.confirming), None)
+    what = _line(choice.label, setting, 500) if choice is not None else ""
+    return ("⚠️ <b>This would last beyond this one call.</b> Really?", f"▸ {what}")
+
+
+def _listed(card: Card, setting: Setting) -> tuple[str, ...]:
+    lines = [f"☑️ <b>Allow these {len(card.draft.listed)} together?</b> Each has a card of its own here."]
+    for number, request in enumerate(card.listed, start=1):
+        about = _line(summary_of(request, setting), setting)
+        lines.append(f"{number}. <b>{_line(request.call.tool, setting, 60)}</b> <code>{about or '–'}</code>")
+    return tuple(lines)
