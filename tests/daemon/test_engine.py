@@ -380,6 +380,24 @@ async def test_a_caller_that_left_is_explained_by_whether_its_agent_lives() -> N
         assert room.diary.outcome(request.id) is outcome, (who, why)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in /proc what has ended and was not waited for")
+async def test_an_agent_that_has_ended_and_was_not_waited_for_does_not_live() -> None:
+    """Process 1 of a container may wait late, or never: that is no answer at the terminal."""
+    room = Room()
+    child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "pass"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    request = make_request(1)
+    request = replace(request, caller=replace(request.caller, parent_pid=child.pid))
+    async with anyio.create_task_group() as group:
+        await group.start(room.engine.run)
+        assert room.engine.hang_up(request.id, await room.ask(request))
+        await room.engine.handle(CallerGone(request.id, Left.TERMINATED))
+        await room.diary.until(lambda: room.diary.outcome(request.id) is not None)
+        group.cancel_scope.cancel()
+    child.wait()
+    assert room.diary.outcome(request.id) is Outcome.SESSION_ENDED
+
+
 def dead_pid() -> int:
     child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "pass"])
     child.wait()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import anyio
@@ -272,4 +273,13 @@ def _is_alive(pid: int) -> bool:
         return False
     except (OSError, OverflowError):
         return True
-    return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended and its parent has not asked yet: in a container, process 1 may never do. Linux only."""
+    try:
+        # pid (name) state …: the name may hold anything, so what counts comes after the last bracket.
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:
+        return False

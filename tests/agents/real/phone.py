@@ -28,6 +28,15 @@ class Phone:
         """The card's text, once these words are in it."""
         return str(self.world.says(card, words)["text"])
 
+    def settles(self, words: str) -> str:
+        """The text of the card that says so. After a kill it may be posted again, and the first one is withdrawn."""
+
+        def find() -> str | None:
+            return next((str(card["text"]) for card in self.cards() if words in card["text"]), None)
+
+        found: str = self.world.until(find)
+        return found
+
     def labels(self, card: Message) -> list[str]:
         return [button["text"] for row in card["buttons"] for button in row]
 

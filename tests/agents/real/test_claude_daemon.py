@@ -70,20 +70,19 @@ def test_headless_with_the_daemon_stopped_it_is_denied(own_lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "denied"])
-def test_headless_with_the_daemon_restarted_the_same_card_counts(own_lab: Lab, allowed: bool) -> None:
+def test_headless_with_the_daemon_restarted_the_phone_decides(own_lab: Lab, allowed: bool) -> None:
     own_lab.world.start_daemon()
     claude = making(own_lab)
     run = claude.headless()
-    card = claude.phone.card()
+    claude.phone.card()
     own_lab.world.stop_daemon(signal.SIGKILL)
     own_lab.world.start_daemon()
-    claude.phone.tap(card, labels.ALLOW if allowed else labels.DENY)
+    claude.phone.answer(labels.ALLOW if allowed else labels.DENY)
     run.finish()
     [result] = claude.api.results()
     assert result.text == ("it-ran" if allowed else labels.TOLD_DENIED)
     assert is_made(claude) == allowed
-    claude.phone.says(card, labels.ALLOWED if allowed else labels.DENIED)
-    assert len(claude.phone.cards()) == 1
+    claude.phone.settles(labels.ALLOWED if allowed else labels.DENIED)
 
 
 def test_headless_a_tap_made_while_the_daemon_was_down_counts(own_lab: Lab) -> None:
@@ -97,7 +96,7 @@ def test_headless_a_tap_made_while_the_daemon_was_down_counts(own_lab: Lab) -> N
     run.finish()
     [result] = claude.api.results()
     assert result.text == labels.TOLD_DENIED and not is_made(claude)
-    claude.phone.says(card, labels.DENIED)
+    claude.phone.settles(labels.DENIED)
 
 
 def test_headless_when_nobody_answers_in_time_it_is_denied(own_lab: Lab) -> None:
@@ -138,17 +137,18 @@ def test_in_a_terminal_with_the_daemon_restarted_either_can_answer(own_lab: Lab)
     own_lab.world.start_daemon()
     by_phone, by_hand = making(own_lab), making(own_lab)
     one, two = by_phone.interactive(), by_hand.interactive()
-    first, second = by_phone.phone.card(), by_hand.phone.card()
+    by_phone.phone.card()
+    by_hand.phone.card()
     own_lab.world.stop_daemon(signal.SIGKILL)
     one.shows(labels.CLAUDE_ASKS)
     two.shows(labels.CLAUDE_ASKS)
     own_lab.world.start_daemon()
-    by_phone.phone.tap(first, labels.ALLOW)
+    by_phone.phone.answer(labels.ALLOW)
     assert by_phone.api.wait_for_results()[0].text == "it-ran"
-    by_phone.phone.says(first, labels.ALLOWED)
+    by_phone.phone.settles(labels.ALLOWED)
     two.press_until_gone("Enter", labels.CLAUDE_ASKS)
     assert by_hand.api.wait_for_results()[0].text == "it-ran"
-    by_hand.phone.says(second, labels.TERMINAL_ALLOWED)
+    by_hand.phone.settles(labels.TERMINAL_ALLOWED)
 
 
 def test_in_a_terminal_when_nobody_taps_in_time_the_dialog_stays(own_lab: Lab) -> None:

@@ -108,19 +108,19 @@ def test_when_nobody_answers_in_time_its_own_prompt_appears(own_lab: Lab) -> Non
     assert not is_made(home)
 
 
-def test_with_the_daemon_restarted_the_same_card_counts(own_lab: Lab) -> None:
+def test_with_the_daemon_restarted_the_phone_decides(own_lab: Lab) -> None:
     own_lab.world.start_daemon()
     home = own_lab.home()
     codex = own_lab.codex(making(home), home=home)
     terminal = codex.interactive()
-    card = codex.phone.card()
+    codex.phone.card()
     own_lab.world.stop_daemon(signal.SIGKILL)
     own_lab.world.start_daemon()
-    codex.phone.tap(card, labels.ALLOW)
+    codex.phone.answer(labels.ALLOW)
     [result] = codex.api.wait_for_results()
     assert "it-ran" in result
     assert labels.CODEX_ASKS not in terminal.screen()
-    codex.phone.says(card, labels.ALLOWED)
+    codex.phone.settles(labels.ALLOWED)
 
 
 # The terminal ends it
