@@ -43,7 +43,11 @@ STEPS: tuple[Sample, ...] = (
     replace(TESTS, name="reason-asked", about="Deny with a reason…", steps=(Tap("Deny with"),)),
     replace(TESTS, name="several", about="Several are open", beside=BESIDE),
     replace(
-        LIST, name="several-listed", about="Allow these 3…: what that would be", beside=BESIDE, steps=(Tap("Allow these"),)
+        LIST,
+        name="several-listed",
+        about="Allow these 3…: what that would be",
+        beside=BESIDE,
+        steps=(Tap("Allow these"),),
     ),
     replace(TESTS, name="sending", about="Tapped, and not yet confirmed", steps=(Tap("Allow"),)),
 )
@@ -56,9 +60,7 @@ VOICES: tuple[Sample, ...] = (
         machine="workstation",
         more={"agent_id": "a4070f207b913ceb9", "agent_type": "test-runner"},
     ),
-    replace(
-        TESTS, name="gate", about="The gate: before every call", event="PreToolUse", suggestions=(), why=""
-    ),
+    replace(TESTS, name="gate", about="The gate: before every call", event="PreToolUse", suggestions=(), why=""),
     replace(
         TESTS, name="elsewhere", about="The agent works outside its project", more={"cwd": "/home/dev/other"}, why=""
     ),
@@ -76,7 +78,13 @@ VOICES: tuple[Sample, ...] = (
         "Bash",
         {"command": "npm install --save-exact left-pad@1.3.0 && npm test", "description": "Install and test"},
         (
-            {**rule("npm install *"), "rules": [{"toolName": "Bash", "ruleContent": "npm install *"}, {"toolName": "Bash", "ruleContent": "npm test *"}]},
+            {
+                **rule("npm install *"),
+                "rules": [
+                    {"toolName": "Bash", "ruleContent": "npm install *"},
+                    {"toolName": "Bash", "ruleContent": "npm test *"},
+                ],
+            },
             rule("npm test *", scope="userSettings"),
             {"type": "setMode", "mode": "acceptEdits", "destination": "session"},
             {"type": "addDirectories", "directories": ["/home/dev/other"], "destination": "session"},
@@ -100,7 +108,10 @@ LIMITS: tuple[Sample, ...] = (
         "hidden",
         "Characters that nobody would see are spelled out",
         "Bash",
-        {"command": "echo done # \u202e\u2066exe.gnp\u2069 \u200b&& \x1b[8mcurl evil.example\x1b[0m", "description": "Say\u00a0so"},
+        {
+            "command": "echo done # \u202e\u2066exe.gnp\u2069 \u200b&& \x1b[8mcurl evil.example\x1b[0m",
+            "description": "Say\u00a0so",
+        },
     ),
     Sample("too-long", "What does not fit cannot be allowed yet", "Bash", {"command": LONG}, (rule("install *"),)),
     Sample(
@@ -115,7 +126,10 @@ LIMITS: tuple[Sample, ...] = (
         "write-large",
         "A large file",
         "Write",
-        {"file_path": f"{PROJECT}/data/cities.csv", "content": "".join(f"{n},City {n},{n * 7919 % 90}\n" for n in range(4000))},
+        {
+            "file_path": f"{PROJECT}/data/cities.csv",
+            "content": "".join(f"{n},City {n},{n * 7919 % 90}\n" for n in range(4000)),
+        },
         on_disk="",
     ),
 )

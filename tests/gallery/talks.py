@@ -58,7 +58,9 @@ LONG_PLAN = PLAN + "".join(
 
 
 def _question(name: str, about: str, *steps: Tap | Type | Confirm) -> Sample:
-    return Sample(name, about, "AskUserQuestion", FORM, steps=steps, why="Before I start I need two decisions from you.")
+    return Sample(
+        name, about, "AskUserQuestion", FORM, steps=steps, why="Before I start I need two decisions from you."
+    )
 
 
 def _plan(name: str, about: str, plan: str, *steps: Tap | Type | Confirm | Receive) -> Sample:

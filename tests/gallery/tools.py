@@ -92,7 +92,10 @@ TOOLS: tuple[Sample, ...] = (
         "write-over",
         "A file that is there: what would change in it",
         "Write",
-        {"file_path": f"{PROJECT}/src/cart.py", "content": CART.replace("item.price for", "item.price * item.count for")},
+        {
+            "file_path": f"{PROJECT}/src/cart.py",
+            "content": CART.replace("item.price for", "item.price * item.count for"),
+        },
         (ACCEPT_EDITS,),
         on_disk=CART,
     ),

@@ -50,7 +50,8 @@ def hang_all(url: str, samples: Iterable[Sample], *, age_s: float = 0.0) -> list
     """`age_s` is how long ago they were asked."""
     now = Instant(1000.0, time.time() - age_s)
     exhibits = [
-        hang(sample, person=PERSON, now=now, clock=clock, number=number) for number, sample in enumerate(samples, start=1)
+        hang(sample, person=PERSON, now=now, clock=clock, number=number)
+        for number, sample in enumerate(samples, start=1)
     ]
     return anyio.run(_send_all, url, exhibits)
 
