@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format bench crash clean
+.PHONY: demo test check format bench crash gallery clean
 
 demo: $(STAMP)
 	@$(BIN)/tapgate demo $(ARGS)
@@ -27,6 +27,9 @@ bench: $(STAMP)
 
 crash: $(STAMP)
 	$(BIN)/python -m tests.crash --rounds 200 $(ARGS)
+
+gallery: $(STAMP)
+	$(BIN)/python -m tests.gallery $(ARGS)
 
 # uv where it is there, pip otherwise. The stamp makes it run again when the dependencies change.
 $(STAMP): pyproject.toml

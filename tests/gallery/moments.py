@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tapgate.model import Detail, Outcome, Ran
 from tests.gallery.sample import PROJECT, Confirm, Receive, Sample, Tap, Type, rule
-from tests.gallery.tools import TESTS
+from tests.gallery.tools import EDIT, TESTS
 
 LIST = Sample("list", "", "Read", {"file_path": "/home/dev/other/src/cart.py"})
 BESIDE = (
@@ -150,6 +150,7 @@ def _ended(outcome: Outcome, *, tapped: str = "", ran: Ran = Ran.UNKNOWN, detail
 ENDINGS: tuple[Sample, ...] = (
     replace(TESTS, name="ended-allowed", about="allowed", steps=(Tap("Allow"), Confirm())),
     replace(TESTS, name="ended-rule", about="allowed, and a rule written", steps=(Tap("Always allow"), Confirm())),
+    replace(EDIT, name="ended-mode", about="allowed, and a mode switched", steps=(Tap("Accept edits"), Confirm())),
     replace(TESTS, name="ended-denied", about="denied", steps=(Tap("Deny"), Confirm())),
     replace(
         TESTS,

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from tests.gallery import GROUPS
 from tests.gallery.sample import Sample
 from tests.gallery.wall import Hung, hang_all, phone
 from tests.simulator.driver import ADA
@@ -23,7 +22,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 IMAGES = Path(__file__).parent.parent.parent / "docs" / "images"
 THEMES = ("light", "dark")
 WIDTH = 390
-TALL = 2600  # no card is as tall
+TALL = 5200  # no card is as tall
 FONTS = """\
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -55,12 +54,6 @@ def browser() -> Iterator[Browser]:
         running.close()
 
 
-def morning() -> str:
-    """A time zone in which it is ten o'clock, or as near to it as there is one: so that runs give like pictures."""
-    ahead = max(-12, min(14, 10 - datetime.now(UTC).hour))
-    return f"Etc/GMT{-ahead:+d}"  # these names count the other way round
-
-
 def open_page(running: Browser, url: str, theme: str, *, width: int, height: int, zone: str, scale: float) -> Page:
     context = running.new_context(
         viewport={"width": width, "height": height},
@@ -75,9 +68,8 @@ def open_page(running: Browser, url: str, theme: str, *, width: int, height: int
     return page
 
 
-def shoot_gallery(groups: Mapping[str, tuple[Sample, ...]], folder: Path, *, tell: Tell) -> int:
+def shoot_gallery(groups: Mapping[str, tuple[Sample, ...]], folder: Path, *, zone: str, tell: Tell) -> int:
     """A picture of each sample in each theme, and index.html around them. Gives their number."""
-    zone = _settle_zone()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     samples = [sample for group in groups.values() for sample in group]
@@ -90,15 +82,16 @@ def shoot_gallery(groups: Mapping[str, tuple[Sample, ...]], folder: Path, *, tel
                 tell(f"photographing them, {theme} …")
                 page = open_page(running, url, theme, width=WIDTH, height=TALL, zone=zone, scale=2)
                 for one in hung:
-                    _shoot(page, one, folder / f"{one.exhibit.sample.name}-{theme}.png")
+                    for label in _shoot(page, one, folder / f"{one.exhibit.sample.name}-{theme}.png"):
+                        tell(f"  {one.exhibit.sample.name}: the phone cuts “{label}”")
                     taken += 1
                 page.context.close()
     (folder / "index.html").write_text(_index(groups), encoding="utf-8")
     return taken
 
 
-def _shoot(page: Page, hung: Hung, path: Path) -> None:
-    """The messages of one exhibit, and nothing of the others."""
+def _shoot(page: Page, hung: Hung, path: Path) -> list[str]:
+    """The messages of one exhibit, and nothing of the others. Gives the buttons whose words the phone cannot show."""
     wanted = [str(number) for number in hung.message_ids]
     page.evaluate(
         "wanted => { for (const item of document.querySelectorAll('#log > li'))"
@@ -106,6 +99,34 @@ def _shoot(page: Page, hung: Hung, path: Path) -> None:
         wanted,
     )
     page.locator("#log").screenshot(path=path)
+    cut = "spans => spans.filter(span => span.scrollWidth > span.clientWidth).map(span => span.textContent)"
+    found: list[str] = page.locator("#log > li:not([hidden]) .key > span").evaluate_all(cut)
+    return found
+
+
+def shoot_readme(*, zone: str) -> list[Path]:
+    """Four phones: the usual card in both themes, a risky one, a question. Above the first three, an answered one."""
+    scenes = {
+        ("phone", "light"): ("ended-mode", "bash"),
+        ("phone-dark", "dark"): ("ended-mode", "bash"),
+        ("phone-risk", "light"): ("ended-reason", "risk-privilege"),
+        ("phone-question", "light"): ("question-checked",),
+    }
+    known = {sample.name: sample for group in GROUPS.values() for sample in group}
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    taken = []
+    for (name, theme), shown in scenes.items():
+        with phone() as url:
+            hang_all(url, [known[one] for one in shown])
+            with browser() as running:
+                page = open_page(running, url, theme, width=640, height=900, zone=zone, scale=1.5)
+                # Nothing behind the phone's round corners, so that the picture stands on any page.
+                page.evaluate("document.body.style.background = document.documentElement.style.background = 'none'")
+                page.locator(".phone").evaluate("node => { node.style.boxShadow = 'none'; }")
+                path = IMAGES / f"{name}.png"
+                page.locator(".phone").screenshot(path=path, omit_background=True)
+                taken.append(path)
+    return taken
 
 
 def _index(groups: Mapping[str, tuple[Sample, ...]]) -> str:
@@ -131,9 +152,3 @@ _HEAD = """\
 </style>
 <h1>Every card, as the phone shows it</h1>
 """
-
-
-def _settle_zone() -> str:
-    os.environ["TZ"] = zone = morning()
-    time.tzset()
-    return zone

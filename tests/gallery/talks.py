@@ -51,8 +51,8 @@ The total adds up prices and ignores how many of each there are.
 Nothing else changes: `is_free()` stays as it is.
 """
 LONG_PLAN = PLAN + "".join(
-    f"\n## Step {number}\n\nMove `module_{number}` behind the new interface, keep the old name for a release, and add a test"
-    " that both give the same result.\n"
+    f"\n## Step {number}\n\nMove `module_{number}` behind the new interface, keep the old name for a release, and add"
+    " a test that both give the same result.\n"
     for number in range(1, 31)
 )
 

@@ -31,6 +31,20 @@ TESTS = Sample(
     why="The cart's total ignores how many of each item there are. I have fixed it in src/cart.py; now I run the tests"
     " with coverage to see that nothing else counts on the old sum.",
 )
+EDIT = Sample(
+    "edit",
+    "An edit as a diff, with lines around it from the file",
+    "Edit",
+    {
+        "file_path": f"{PROJECT}/src/cart.py",
+        "old_string": "    return sum(item.price for item in items)",
+        "new_string": "    return sum(item.price * item.count for item in items)",
+        "replace_all": False,
+    },
+    (ACCEPT_EDITS,),
+    why="The total ignores the count.",
+    on_disk=CART,
+)
 
 TOOLS: tuple[Sample, ...] = (
     TESTS,
@@ -39,27 +53,14 @@ TOOLS: tuple[Sample, ...] = (
         "A script of several lines, in the background, with a timeout",
         "Bash",
         {
-            "command": 'set -e\nfor file in fixtures/*.json; do\n  node scripts/check.js "$file"\ndone\nnpm run dev -- --port 3100',
+            "command": 'for file in fixtures/*.json; do\n  node scripts/check.js "$file"\ndone\nnpm run dev',
             "description": "Check the fixtures, then start the dev server",
             "run_in_background": True,
             "timeout": 300_000,
         },
         (rule("node scripts/check.js *"), rule("npm run dev *")),
     ),
-    Sample(
-        "edit",
-        "An edit as a diff, with lines around it from the file",
-        "Edit",
-        {
-            "file_path": f"{PROJECT}/src/cart.py",
-            "old_string": "    return sum(item.price for item in items)",
-            "new_string": "    return sum(item.price * item.count for item in items)",
-            "replace_all": False,
-        },
-        (ACCEPT_EDITS,),
-        why="The total ignores the count.",
-        on_disk=CART,
-    ),
+    EDIT,
     Sample(
         "multi-edit",
         "Several edits of one file",
@@ -83,7 +84,7 @@ TOOLS: tuple[Sample, ...] = (
         "Write",
         {
             "file_path": f"{PROJECT}/src/money.py",
-            "content": '"""Money in cents."""\n\n\ndef render_price(cents: int) -> str:\n    return f"{cents // 100}.{cents % 100:02} €"\n',
+            "content": '"""Money in cents."""\n\n\ndef render(cents: int) -> str:\n    return f"{cents / 100:.2f} €"\n',
         },
         (ACCEPT_EDITS,),
         on_disk="",
@@ -148,7 +149,7 @@ TOOLS: tuple[Sample, ...] = (
         {
             "subagent_type": "code-reviewer",
             "description": "Review the cart",
-            "prompt": "Review src/cart.py. Look for rounding errors and for carts without items. Report; change nothing.",
+            "prompt": "Review src/cart.py. Look for rounding errors and for empty carts. Report; change nothing.",
         },
     ),
     Sample("skill", "A skill", "Skill", {"skill": "release-notes", "args": "v1.4.0"}),
@@ -186,8 +187,10 @@ TOOLS: tuple[Sample, ...] = (
         "Codex's patches",
         "apply_patch",
         {
-            "command": "*** Begin Patch\n*** Update File: src/cart.py\n@@ def total\n-    return sum(item.price for item in items)\n"
-            "+    return sum(item.price * item.count for item in items)\n*** Add File: docs/cart.md\n+# The cart\n*** End Patch"
+            "command": "*** Begin Patch\n*** Update File: src/cart.py\n@@ def total\n"
+            "-    return sum(item.price for item in items)\n"
+            "+    return sum(item.price * item.count for item in items)\n"
+            "*** Add File: docs/cart.md\n+# The cart\n*** End Patch"
         },
         agent="codex",
         more={"turn_id": "01a1e2a9", "model": "gpt-5.5"},

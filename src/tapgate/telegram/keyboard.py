@@ -28,8 +28,8 @@ _LEADS = "wyoq"
 _STANDING = "sneb"
 _UPPER = ("mz", "zk", "z", "k", "ad", "a", "dx", "d")
 _LOWER = ("mx", "mg", "m", "x", "r", "g")
-"""Rows by the first letters of their choices' keys, above and below the standing permissions. A row comes whole or not at
-all, and what it holds is not there for the next one."""
+"""Rows by their choices' keys, above and below the standing permissions. A row comes whole or not at all, and what it
+holds is not there for the next one."""
 
 
 def keyboard_of(card: Card, *, mask: bool = True) -> tuple[tuple[Key, ...], ...]:
