@@ -119,7 +119,7 @@ def shoot_readme(*, zone: str) -> list[Path]:
         with phone() as url:
             hang_all(url, [known[one] for one in shown])
             with browser() as running:
-                page = open_page(running, url, theme, width=640, height=900, zone=zone, scale=1.5)
+                page = open_page(running, url, theme, width=640, height=900, zone=zone, scale=1.25)
                 # Nothing behind the phone's round corners, so that the picture stands on any page.
                 page.evaluate("document.body.style.background = document.documentElement.style.background = 'none'")
                 page.locator(".phone").evaluate("node => { node.style.boxShadow = 'none'; }")

@@ -10,7 +10,7 @@ import pytest
 from tapgate.core.case import SHOW_WHOLE, Case
 from tapgate.model import Act, Card, Choice, Draft, Risk
 from tapgate.telegram.callback import decode_button
-from tapgate.telegram.keyboard import MOST_UNITS, is_cut, keyboard_of
+from tapgate.telegram.keyboard import MOST_UNITS, SHORT_UNITS, is_cut, keyboard_of
 from tapgate.telegram.text import units
 from tests.builders import SUGGESTION, at, make_request
 
@@ -103,9 +103,9 @@ def long_rule(content: str) -> list[str]:
 def test_however_long_a_rule_is_its_scope_stands_on_the_button() -> None:
     """For the project and for the session only: two buttons that look alike would be a trap."""
     project, session = long_rule("domain:documentation.example.com")
-    assert project.startswith("Always allow `WebFetch(") and project.endswith("` in this project")
-    assert session.startswith("Always allow `WebFetch(") and session.endswith("` in this session")
-    assert units(project) <= MOST_UNITS and units(session) <= MOST_UNITS
+    assert project.startswith("Always allow `WebFet") and project.endswith("` in this project")
+    assert session.startswith("Always allow `WebFet") and session.endswith("` in this session")
+    assert units(project) == units(session) == SHORT_UNITS
 
 
 @pytest.mark.parametrize("size", [60, 9000])

@@ -12,6 +12,7 @@ from tapgate.telegram.callback import Button, encode_button
 from tapgate.telegram.text import clip, units, visible
 
 MOST_UNITS = 48  # what a button holds at most
+SHORT_UNITS = 42  # what is left of a longer one that lasts: so much a phone shows, and its end must be seen
 SCOPE_UNITS = 21  # of these at its end, where it says for how long something is allowed
 MOST_MASKED = 8192  # of a label is looked at for secrets; no button shows as much
 SEEN_UNITS = 32  # what a phone shows of it in any case
@@ -72,7 +73,8 @@ def _key(card: Card, choice: Choice, *, warns: bool, mask: bool) -> Key:
     text = visible(head[:MOST_UNITS], one_line=True)
     if len(label) > MOST_MASKED or is_cut(replace(choice, label=head)):
         scope = visible(end[-SCOPE_UNITS:], one_line=True)[-SCOPE_UNITS:] if stands(choice) else ""
-        text = f"{clip(text, MOST_UNITS - 1 - units(scope))}…{scope}"
+        room = max(SHORT_UNITS - units(scope), 0) if scope else MOST_UNITS
+        text = f"{clip(text, room - 1)}…{scope}"
     elif not text.strip():
         text = f"“{text}”"  # Telegram refuses a card with a blank button
     data = encode_button(Button(card.request.id, choice.key, choice.seal))
