@@ -32,6 +32,9 @@ crash: $(STAMP)
 agents:
 	@$(PYTHON) -m tests.agents.real.pinned
 
+gallery: $(STAMP)
+	$(BIN)/python -m tests.gallery $(ARGS)
+
 # uv where it is there, pip otherwise. The stamp makes it run again when the dependencies change.
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
