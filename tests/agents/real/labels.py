@@ -23,11 +23,15 @@ def folder(path: object) -> str:
     return f"Allow {path} for this session"
 
 
+def option(number: int, label: str) -> str:
+    return f"{number}. {label}"
+
+
 # Settled cards
 
 ALLOWED = "Allowed by Ada"
 DENIED = "Denied by Ada"
-STOPPED_TURN = "The turn was stopped."
+STOPPED_TURN = "the turn was stopped"
 TERMINAL_ALLOWED = "Allowed at the terminal"
 TERMINAL_DENIED = "Denied at the terminal"
 MOVED_ON = "The session moved on"
@@ -35,7 +39,7 @@ SESSION_ENDED = "The session ended"
 AGENT_DIED = "The agent's process died"
 EXPIRED = "Nobody answered in time"
 DAEMON_STOPPED = "tapgate was stopped"
-ASKS_AT_TERMINAL = "The agent asks at the terminal."
+ASKS_AT_TERMINAL = "the agent asks at the terminal"
 STOPPED_WAITING = "The agent stopped waiting"
 
 

@@ -145,7 +145,7 @@ def test_a_question_is_answered_from_the_phone(lab: Lab) -> None:
     terminal = claude.interactive()
     card = claude.phone.card("Which colour?")
     terminal.shows("Which colour?", "1. Red")
-    claude.phone.tap(card, "Blue")
+    claude.phone.tap(card, labels.option(2, "Blue"))
     [result] = claude.api.wait_for_results()
     assert '"Which colour?"="Blue"' in result.text
     assert "1. Red" not in terminal.shows(CLOSING)
