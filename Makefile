@@ -4,14 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+JOBS ?= 2
 
 .PHONY: demo test check format bench gallery crash agents clean
 
 demo: $(STAMP)
 	@$(BIN)/tapgate demo $(ARGS)
 
+# A file's tests stay together, as they share browsers and daemons. JOBS=0: one after another, in one process.
 test: $(STAMP)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .

@@ -409,6 +409,14 @@ def test_a_settled_card_says_how_it_ended(outcome: Outcome, key: str, ran: Ran, 
     assert text.split("\n") == [head, " · ".join(["shop · Bash npm test", *tail])]
 
 
+def test_where_nobody_may_be_at_the_terminal_the_card_does_not_promise_one() -> None:
+    """Headless, no opinion is a no: the card cannot know, so it says what is true in both cases."""
+    request = make_request()
+    headless = replace(request, caller=replace(request.caller, attended=False))
+    text = shown(settled_card(headless, Outcome.EXPIRED))
+    assert "the agent asks at the terminal, if there is one" in text
+
+
 def test_every_outcome_has_its_words_here() -> None:
     assert {row[0] for row in SETTLED.values()} == set(Outcome)
 

@@ -12,6 +12,7 @@ from tapgate.daemon.history import render_history
 from tapgate.journal import TrailRow
 from tapgate.model import Background, Detail, OnDisk, Outcome, Phase, Risk
 from tapgate.telegram.content import gist_of
+from tapgate.telegram.keyboard import keyboard_of
 from tests.builders import choice_of, make_request
 
 from .cards import SETTING, answer_by, every_state, fits, open_card, sending_card, settled_card, shown, whole_of
@@ -202,6 +203,14 @@ def test_a_summary_says_who_what_how_risky_and_that_it_is_one() -> None:
         "🙈 Your config sends a summary only: what you allow here, you have not seen.\n"
         "⏳ until 08:09"
     )
+
+
+def test_with_a_summary_no_rule_stands_on_a_button() -> None:
+    """Its words are taken from the call."""
+    card = open_card(make_request(), setting=BRIEF)
+    labels = [key.text for row in keyboard_of(card, is_brief=True) for key in row]
+    assert "Allow" in labels and not [label for label in labels if "npm" in label]
+    assert "npm test *" not in shown(card, BRIEF)
 
 
 def test_a_summary_can_be_answered_and_its_file_holds_only_the_buttons() -> None:

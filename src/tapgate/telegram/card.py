@@ -55,7 +55,7 @@ def fits(request: Request, background: Background, setting: Setting) -> bool:
 
     With little detail it "fits": whoever set that wants to answer without seeing it, and the card says so.
     """
-    if not _are_spelled_out(request.choices, setting):
+    if not setting.is_brief and not _are_spelled_out(request.choices, setting):
         return False
     if request.form is not None:
         return not left_out_of_questions(request, setting)
@@ -247,7 +247,8 @@ def _settled(card: Card, setting: Setting) -> list[str]:
         when += f", after {_duration(answer.after_s)}"
     ended = f"{mark} <b>{_line(words.ended(card), setting, _NOTE_UNITS)}</b> · {escape(when)}"
     if card.outcome in words.ASKS_AT_TERMINAL:
-        ended += " · the agent asks at the terminal"
+        # Only an agent that told so has somebody at its terminal; others (headless, Codex) may have none.
+        ended += " · the agent asks at the terminal" + ("" if card.request.caller.attended else ", if there is one")
     place = _line(_project(card.request), setting, _NAME_UNITS)
     machine = f" on {_line(setting.machine, setting, _NAME_UNITS)}" if setting.machine else ""
     what = f"{place}{machine} · {_line(_tool(card.request), setting, _TOOL_UNITS)}"
@@ -281,6 +282,8 @@ def _consequence(card: Card, setting: Setting) -> str:
 
 def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
     """A phone shows only the beginning of a long button; its exact words stand here. The longest come first."""
+    if setting.is_brief:
+        return []
     wide = sorted((choice for choice in _own_words(card.choices) if is_wide(choice)), key=is_cut, reverse=True)
     lines = [f"<i>▸ {_line(choice.label, setting, _LISTED_UNITS)}</i>" for choice in wide[:_MOST_LISTED]]
     whole = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)

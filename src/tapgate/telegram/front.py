@@ -389,7 +389,7 @@ def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
 def _markup(card: Card, setting: Setting) -> InlineKeyboardMarkup | None:
     rows = [
         [InlineKeyboardButton(key.text, callback_data=key.data, style=key.style or None) for key in row]
-        for row in keyboard_of(card, mask=setting.mask)
+        for row in keyboard_of(card, mask=setting.mask, is_brief=setting.is_brief)
     ]
     return InlineKeyboardMarkup(rows) if rows else None
 
