@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: demo test check format bench crash gallery clean
+.PHONY: demo test check format bench gallery crash agents clean
 
 demo: $(STAMP)
 	@$(BIN)/tapgate demo $(ARGS)
@@ -27,6 +27,10 @@ bench: $(STAMP)
 
 crash: $(STAMP)
 	$(BIN)/python -m tests.crash --rounds 200 $(ARGS)
+
+# The real agents that tests/agents/real runs, in versions pinned there: into .agents, or where TAPGATE_AGENTS says.
+agents:
+	@$(PYTHON) -m tests.agents.real.pinned
 
 gallery: $(STAMP)
 	$(BIN)/python -m tests.gallery $(ARGS)

@@ -84,8 +84,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *("tapgate.core.effects", "tapgate.core.events", "tapgate.core.words"),
         # What a card shows has no secrets in it, and says a risk in general words where it may not name files.
         *("tapgate.core.masking", "tapgate.core.risk"),
-        # What was put together on a card so far.
-        "tapgate.core.drafts",
+        # What was put together on a card so far; what cannot be seen.
+        *("tapgate.core.characters", "tapgate.core.drafts"),
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
@@ -95,8 +95,13 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon": (),
     "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
     "tapgate.daemon.lock": ("tapgate.errors",),
-    "tapgate.daemon.logs": ("tapgate.errors",),
+    "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
+    "tapgate.daemon.notify": ("tapgate.errors",),
+    "tapgate.daemon.refusal": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
+    # Who spoke, and what was reported: kept for `tapgate status`.
+    "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),
+    "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.core.risk_paths",),
@@ -115,13 +120,19 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
-    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own.
-    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors"),
+    # It names the hook file, and refuses settings that it cannot edit with a sentence of its own. A person has a role.
+    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths", "tapgate.model"),
     # It runs at each of the agent's calls: checking the whole config would take ten times as long as asking.
     "tapgate.install.launcher": ("tapgate.paths",),
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),
+    # It looks at everything from outside, and through the scene where that is outside of this machine's files. Of the
+    # daemon it needs only the lock: a stale socket must not be removed while a daemon starts.
+    "tapgate.doctor": (
+        *("tapgate.model", "tapgate.errors", "tapgate.paths", "tapgate.config", "tapgate.install"),
+        *("tapgate.journal.checkup", "tapgate.daemon.lock"),
+    ),
 }
 
 
@@ -212,11 +223,12 @@ PURE = {
     },
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
-        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64"),
+        *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64", "re"),
         "pydantic",  # here is where it is checked
     },
+    "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
-    "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
+    "tapgate.telegram.text": {"collections.abc", "itertools", "re", "unicodedata"},
     "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
     "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
@@ -224,7 +236,7 @@ PURE = {
     "tapgate.telegram.keyboard": {"collections.abc", "dataclasses"},
     "tapgate.telegram.prompts": {"dataclasses"},
     "tapgate.telegram.steps": {"collections.abc", "dataclasses", "difflib", "json", "typing"},
-    "tapgate.telegram.card": {"collections.abc", "pathlib"},
+    "tapgate.telegram.card": {"collections.abc", "dataclasses", "pathlib"},
 }
 """What the pure modules may import from outside. Of pathlib only PurePath, which touches no file."""
 
@@ -266,13 +278,20 @@ def names_from(source: str, module: str) -> set[str]:
 
 LIBRARIES = {
     "telegram": {"tapgate.telegram.api", "tapgate.telegram.front"},
-    "httpx": {"tapgate.telegram.api", *(module for module in SOURCES if within(module, ["tapgate.cli"]))},
+    # The doctor reads the Date header, which the bot library hides.
+    "httpx": {
+        "tapgate.telegram.api",
+        "tapgate.doctor.bot",
+        *(module for module in SOURCES if within(module, ["tapgate.cli"])),
+    },
     "sqlite3": {module for module in SOURCES if within(module, ["tapgate.journal"])},
     "pydantic": {
         *("tapgate.config", "tapgate.agents.dialect"),
         *(module for module in SOURCES if within(module, ["tapgate.simulator"])),
     },
     "platformdirs": {"tapgate.paths"},
+    "segno": {"tapgate.cli.qr"},
+    "tomlkit": {"tapgate.install.config_file"},
     "starlette": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "uvicorn": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "typer": {module for module in SOURCES if within(module, ["tapgate.cli"])},

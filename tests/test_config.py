@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 import traceback
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from tapgate.config import CONFIG_VARIABLE, TOKEN_VARIABLE, Config, find_config, load_config, parse_config, read_token
 from tapgate.errors import ConfigError
-from tapgate.model import Person
+from tapgate.model import Detail, Person
 from tapgate.telegram.api import Api
 
 TOKEN = "123456789:AAH-secret_secret_secret_secret_s"
@@ -67,6 +68,20 @@ def test_every_key_of_the_documentation_is_read() -> None:
     assert config.telegram.base_url == "http://127.0.0.1:8081"
     assert config.telegram.proxy == "http://127.0.0.1:3128"
     assert config.persons() == (Person(1001, 1001, "Ada"), Person(1002, -500, "1002"))
+
+
+def test_the_machine_has_the_name_it_is_given_or_the_first_part_of_the_host_s() -> None:
+    assert parse('machine = "studio"').machine_name() == "studio"
+    assert parse("").machine_name() == socket.gethostname().partition(".")[0]
+
+
+def test_secrets_are_masked_and_everything_is_shown_unless_told_otherwise() -> None:
+    assert parse("").privacy.mask is True
+    assert parse("").privacy.detail is Detail.FULL
+    config = parse('[privacy]\nmask = false\ndetail = "summary"')
+    assert config.privacy.mask is False
+    assert config.privacy.detail is Detail.SUMMARY
+    assert "privacy.detail: expected 'full' or 'summary', found 'some'" in refusal('[privacy]\ndetail = "some"')
 
 
 @pytest.mark.parametrize("proxy", ["http://127.0.0.1:3128", "https://user:word@proxy.example.com:8443/"])
@@ -262,8 +277,8 @@ def test_a_wrong_value_is_refused_with_file_key_and_expectation(text: str, sente
         ("[journal]\nkeep = 5", "journal.keep: unknown key; did you mean keep_days?"),
         (
             "xyzzy = 5",
-            "xyzzy: unknown key; known here: hold, journal, machine, people, privacy, socket_path, state_dir, "
-            "telegram, timeout_s",
+            "xyzzy: unknown key; known here: "
+            + "caller_uids, hold, journal, machine, people, privacy, socket_path, state_dir, telegram, timeout_s",
         ),
         ("[[people]]\nuser_id = 7\nq = 5", "people[1].q: unknown key; known here: chat_id, name, role, user_id"),
     ],
@@ -383,3 +398,27 @@ def test_a_config_can_be_printed_without_telling_its_secrets() -> None:
     for shown in (repr(config), str(config), f"{config.telegram}"):
         assert TOKEN not in shown
         assert "geheim" not in shown
+
+
+# How long a question is held
+
+
+@pytest.mark.parametrize(
+    ("agent", "is_subagent", "hold_s"),
+    [("claude", False, 590.0), ("claude", True, 300.0), ("codex", False, 120.0), ("codex", True, 120.0)],
+)
+def test_a_question_is_held_as_long_as_its_kind_allows(agent: str, is_subagent: bool, hold_s: float) -> None:
+    config = parse_config("[hold]\ncodex_s = 120\nsubagent_s = 300\n", source="x", base=Path("/"))
+    assert config.hold_s(agent=agent, is_subagent=is_subagent) == hold_s
+    plain = parse_config("", source="x", base=Path("/"))
+    assert plain.hold_s(agent=agent, is_subagent=is_subagent) == 590.0
+
+
+def test_a_hold_is_never_longer_than_the_caller_waits() -> None:
+    config = parse_config("timeout_s = 60\n[hold]\ncodex_s = 5000\n", source="x", base=Path("/"))
+    assert config.hold_s(agent="codex", is_subagent=False) == 50.0
+
+
+def test_a_hold_of_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"hold\.codex_s: expected"):
+        parse_config("[hold]\ncodex_s = 0\n", source="x", base=Path("/"))

@@ -1,19 +1,31 @@
-"""No log line holds a bot token: not in a message, a URL, an argument or a traceback, at any level."""
+"""No log line holds a bot token or a masked value: not in a message, an argument or a traceback, in no form."""
 
 from __future__ import annotations
 
 import io
+import json
 import logging
-from collections.abc import Iterator
+import os
+import re
+import socket
+import tomllib
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
 from urllib.parse import quote
 
 import httpx
 import pytest
 from telegram.error import InvalidToken
 
-from tapgate.daemon.logs import start_logging
+from tapgate.cli.daemon import Form, Level
+from tapgate.daemon.logs import LogFormat, LogLevel, settle_format, start_logging
 from tapgate.errors import redact
 from tapgate.telegram.api import Api, OutageError, calling
+from tests.builders import event_bytes
+from tests.e2e.world import World, finish, new_world
+from tests.secrets import found_in
+from tests.simulator.driver import TOKEN as TOKEN_OF_WORLD
 
 TOKEN = "123456789:AAH-secret_secret_secret_secret_s"
 SECRET = TOKEN.partition(":")[2]
@@ -29,7 +41,7 @@ def log() -> Iterator[Log]:
     """Logging at DEBUG into a string; everything is put back afterwards."""
     root = logging.getLogger()
     before = (root.handlers[:], root.level)
-    levels = {name: logging.getLogger(name).level for name in ("httpx", "httpcore", "telegram")}
+    levels = {name: logging.getLogger(name).level for name in ("httpx", "httpcore", "telegram", "asyncio")}
     stream = Log()
     start_logging(logging.DEBUG, stream)
     yield stream
@@ -153,3 +165,158 @@ def test_each_line_says_when_how_bad_and_where_from(log: Log) -> None:
     (line,) = log.lines()
     assert line.endswith(" WARNING tapgate: hello")
     assert line[:4].isdigit()
+
+
+# The forms
+
+
+@pytest.fixture
+def logged(log: Log) -> Callable[[LogFormat], Log]:
+    """Logging in another form, into the same string."""
+
+    def start(form: LogFormat) -> Log:
+        start_logging(logging.DEBUG, log, form=form)
+        return log
+
+    return start
+
+
+def fail_with(text: str) -> None:
+    try:
+        raise OSError(text)
+    except OSError:
+        logging.getLogger("tapgate").exception("it failed:\n%s", text)
+
+
+@pytest.mark.parametrize(
+    ("level", "priority"),
+    [(logging.DEBUG, 7), (logging.INFO, 6), (logging.WARNING, 4), (logging.ERROR, 3), (logging.CRITICAL, 2)],
+)
+def test_the_journal_gets_each_line_with_its_priority(
+    logged: Callable[[LogFormat], Log], level: int, priority: int
+) -> None:
+    log = logged(LogFormat.JOURNAL)
+    logging.getLogger("tapgate").log(level, "hello")
+    logging.getLogger("a.library").log(level, "hello")
+    assert log.lines() == [f"<{priority}>hello", f"<{priority}>a.library: hello"]
+
+
+def test_the_journal_gets_one_line_for_each_record_also_for_a_traceback(logged: Callable[[LogFormat], Log]) -> None:
+    """Otherwise every line of it would be an entry of its own, and a line could give itself a priority."""
+    log = logged(LogFormat.JOURNAL)
+    fail_with("first\n<0>second\r<0>third\u2028<0>fourth")
+    (line,) = log.lines()
+    assert line.startswith("<3>it failed: | first | <0>second") and "Traceback" in line
+
+
+def test_json_has_one_object_a_line_with_time_level_logger_and_message(logged: Callable[[LogFormat], Log]) -> None:
+    log = logged(LogFormat.JSON)
+    logging.getLogger("tapgate").warning('say "%s"', "hello\nü")
+    fail_with("why")
+    logging.getLogger("tapgate").warning("%d", "no number")
+    first, second, third = (json.loads(line) for line in log.getvalue().splitlines())
+    assert set(first) == {"time", "level", "logger", "message"}
+    assert (first["level"], first["logger"], first["message"]) == ("warning", "tapgate", 'say "hello\nü"')
+    assert datetime.fromisoformat(first["time"]).tzinfo is not None
+    assert "OSError: why" in second["traceback"]
+    assert "no number" in third["message"]
+
+
+@pytest.mark.parametrize("form", [LogFormat.HUMAN, LogFormat.JOURNAL, LogFormat.JSON])
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        (f"https://api.telegram.org/bot{TOKEN}/getMe", SECRET),
+        ("curl -H 'Authorization: Bearer abcDEF123456ghiJKL789'", "abcDEF123456ghiJKL789"),
+        ("PGPASSWORD=correct-horse-battery psql", "correct-horse-battery"),
+        ("postgres://ada:correct-horse-battery@db/shop", "correct-horse-battery"),
+        ('{"password": "correct-horse-battery"}', "correct-horse-battery"),
+    ],
+)
+def test_neither_a_token_nor_what_a_card_would_mask_is_logged_in_any_form(
+    logged: Callable[[LogFormat], Log], form: LogFormat, text: str, secret: str
+) -> None:
+    log = logged(form)
+    logger = logging.getLogger("tapgate")
+    logger.warning("%s", text)
+    logger.warning(text.replace("%", "%%"))
+    logger.warning("%s and %s", text)
+    logger.warning("stack", stack_info=True)
+    fail_with(text)
+    assert secret not in log.getvalue()
+    assert len(log.lines()) >= 5
+
+
+@pytest.mark.parametrize("form", [LogFormat.HUMAN, LogFormat.JOURNAL, LogFormat.JSON])
+def test_every_secret_of_the_corpus_is_kept_out_of_every_form(
+    logged: Callable[[LogFormat], Log], form: LogFormat
+) -> None:
+    log = logged(form)
+    entries = tomllib.loads((Path(__file__).parent / "data" / "secrets.toml").read_text(encoding="utf-8"))["hidden"]
+    lines = [line.replace("¦", "").replace("⟦", "").replace("⟧", "") for entry in entries for line in entry["lines"]]
+    assert found_in("\n".join(lines)), "the search finds what is there"
+    for line in lines:
+        logging.getLogger("tapgate").warning("a caller was dropped (ValueError: %s)", line)
+    assert found_in(log.getvalue()) == []
+
+
+def test_the_form_is_the_journals_only_where_stderr_goes_there(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w") as file:
+        found = os.fstat(file.fileno())
+        here = {"JOURNAL_STREAM": f"{found.st_dev}:{found.st_ino}"}
+        assert settle_format(LogFormat.AUTO, environ=here, fd=file.fileno()) is LogFormat.JOURNAL
+        for other in ({}, {"JOURNAL_STREAM": "1:1"}, {"JOURNAL_STREAM": ""}):
+            assert settle_format(LogFormat.AUTO, environ=other, fd=file.fileno()) is LogFormat.HUMAN
+        assert settle_format(LogFormat.JSON, environ=here, fd=file.fileno()) is LogFormat.JSON
+        fd = file.fileno()
+    assert settle_format(LogFormat.AUTO, environ=here, fd=fd) is LogFormat.HUMAN, "closed"
+
+
+def test_the_command_line_offers_the_same_forms_and_levels() -> None:
+    assert [form.value for form in Form] == [form.value for form in LogFormat]
+    assert [level.value for level in Level] == [level.value for level in LogLevel]
+    assert LogLevel.DEBUG.number == logging.DEBUG and LogLevel.ERROR.number == logging.ERROR
+
+
+# The real daemon
+
+
+def speak_of_secrets(world: World) -> None:
+    """All that a daemon complains about, with a secret in each."""
+    secret = "ghp_" + "0123456789abcdefABCDEF0123456789abcd"
+    for body in (
+        event_bytes(tool_input={"command": f"GITHUB_TOKEN={secret} gh pr list"}, event=f"Unknown{secret}"),
+        event_bytes(tool=f"Bash{secret}", tool_input={"x": [secret]}, suggestions=({"type": secret},)),
+        b'{"hook_event_name": 5, "token": "' + secret.encode() + b'"}',
+        b"token=" + secret.encode(),
+    ):
+        caller = world.ask(body, deadline_s=1)
+        finish(caller)
+    finish(world.ask(event_bytes(), agent=f"agent-{secret}", deadline_s=1))
+    with socket.socket(socket.AF_UNIX) as guest:
+        guest.connect(str(world.socket_path))
+        guest.sendall(f"tapgate/1 ask 5 id={secret} token={secret}\nxx".encode())
+    world.post("faults", method="sendMessage", kind="garbage", times=2)
+    caller = world.ask(event_bytes(tool_input={"command": f"curl -H 'Authorization: Bearer {secret}' x"}))
+    card = world.open_card()
+    world.tap(card, "Deny with a reason…")
+    world.reply(f"the password is {secret}", world.prompt())
+    assert secret.encode() in finish(caller)[0], "the agent gets it as it is"
+    assert secret not in world.errors() and TOKEN_OF_WORLD not in world.errors()
+
+
+@pytest.mark.parametrize("form", ["human", "journal", "json"])
+def test_a_whole_session_at_debug_leaves_no_secret_in_the_daemons_log(form: str) -> None:
+    with new_world() as world:
+        world.daemon_words = ("--log-format", form)
+        world.start_daemon(ready=form == "human")
+        world.until(lambda: world.get("state")["pollers"])
+        speak_of_secrets(world)
+        assert world.stop_daemon() == 0
+        lines = world.errors().splitlines()
+        assert [line for line in lines if "caller" in line], "it did speak"
+        if form == "json":
+            assert all(json.loads(line)["message"] for line in lines)
+            assert "tapgate is ready" in world.errors()
+        if form == "journal":
+            assert all(re.match(r"<[2-7]>\S", line) for line in lines)

@@ -6,6 +6,7 @@ import difflib
 import os
 import re
 import socket
+import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from tapgate.model import Detail, Person, Role
 
 TOKEN_VARIABLE = "TAPGATE_TELEGRAM_TOKEN"  # noqa: S105
 CONFIG_VARIABLE = "TAPGATE_CONFIG"
+CREDENTIAL = "telegram-token"  # its name in systemd's LoadCredential=
 TOKEN_SHAPE = re.compile(r"\d{5,}:[A-Za-z0-9_-]{8,}")
 _ADDRESS = re.compile(r"https?://[^/\s]+(/\S*)?")
 HOOK_MARGIN_S = 10.0  # the caller gives up this long before the agent would kill it
@@ -66,6 +68,7 @@ class Config(_Table):
     timeout_s: Annotated[int, Field(ge=2, le=86_400)] = 600
     socket_path: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_socket_path)
     state_dir: Annotated[Path, Field(strict=False)] = Field(default_factory=paths.default_state_dir)
+    caller_uids: tuple[Annotated[int, Field(ge=0)], ...] = Field(default=(), strict=False)  # see docs/hardening.md
     telegram: Telegram = Telegram()
     people: tuple[PersonEntry, ...] = Field(default=(), strict=False)
     journal: JournalTable = JournalTable()
@@ -171,26 +174,59 @@ def _placed(path: Path, base: Path, where: str) -> Path:
 
 
 def read_token(config: Config) -> str:
-    """The bot token from the environment, the named file or the config, in that order. Never put into a message."""
+    """The bot token from the environment, systemd's credentials, the named file or the config, in that order.
+
+    Never put into a message.
+    """
     token = os.environ.get(TOKEN_VARIABLE, "")
     source = f"the environment variable {TOKEN_VARIABLE}"
-    if not token and config.telegram.token_file:
-        source = config.telegram.token_file
+    credential = _credential()
+    if not token and (credential is not None or config.telegram.token_file):
+        source = config.telegram.token_file if credential is None else str(credential)
         try:
             token = Path(source).read_text(encoding="utf-8").strip()
         except (OSError, ValueError) as error:  # from None: an error of decoding holds all that was read
-            raise ConfigError(f"telegram.token_file: {source} cannot be read: {error}") from None
+            key = "telegram.token_file" if credential is None else f"the credential {CREDENTIAL}"
+            raise ConfigError(f"{key}: {source} cannot be read: {error}") from None
     elif not token:
         token = config.telegram.token
         source = "telegram.token in the config"
     if not token:
         raise ConfigError(
-            "there is no bot token; get one from @BotFather and put it into [telegram] token or token_file, "
-            f"or into {TOKEN_VARIABLE}"
+            "there is no bot token; run `tapgate setup`, or get one from @BotFather and put it into [telegram] token "
+            f"or token_file, or into {TOKEN_VARIABLE}"
         )
     if not TOKEN_SHAPE.fullmatch(token):
         raise ConfigError(f"{source}: this does not look like a bot token (123456789:ABC…)")
     return token
+
+
+def _credential() -> Path | None:
+    """What systemd's LoadCredential= or SetCredentialEncrypted= has put there for this service alone."""
+    directory = os.environ.get("CREDENTIALS_DIRECTORY", "")
+    path = Path(directory) / CREDENTIAL
+    return path if directory and path.exists() else None
+
+
+def find_exposed(given: Path | None, config: Config) -> tuple[str, ...]:
+    """Files with a secret in them that other users of this machine may read or change: a sentence each."""
+    secret = "the bot token" if config.telegram.token else "a proxy's password" if _has_password(config) else ""
+    files = [(find_config(given), secret)] if secret else []
+    if config.telegram.token_file:
+        files.append((Path(config.telegram.token_file), "the bot token"))
+    found = []
+    for path, what in files:
+        try:
+            mode = stat.S_IMODE(path.stat().st_mode)
+        except OSError:
+            continue  # that it cannot be read is said where it is read
+        if mode & 0o077:
+            found.append(f"{path} holds {what} and is open to other users (mode {mode:04o}); run: chmod 600 {path}")
+    return tuple(found)
+
+
+def _has_password(config: Config) -> bool:
+    return "@" in (config.telegram.proxy or "")
 
 
 def _sentence(fault: Mapping[str, Any]) -> str:

@@ -33,6 +33,10 @@ class LockedError(TapgateError):
     """Another daemon is running."""
 
 
+class NotRunningError(TapgateError):
+    """Nobody listens where the daemon should."""
+
+
 class SocketError(TapgateError):
     """The socket or its directory cannot be used safely."""
 
@@ -43,6 +47,10 @@ class JournalError(TapgateError):
 
 class FrontError(TapgateError):
     """Telegram refused for good. `str(error)` is the reason in words."""
+
+
+class ServiceError(TapgateError):
+    """The system's service manager cannot be used, or refused."""
 
 
 class SettingsError(TapgateError):

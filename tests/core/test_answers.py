@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.desk import CHANGED, MOST_EDITED, Desk
+from tapgate.core.desk import CHANGED, Desk
 from tapgate.core.effects import AnswerTap, AskText, DraftEntry, Edit, Effect, Record, Reply, Retract, Say
 from tapgate.core.events import Asked, CallerConfirmed, Posted, PromptPosted, Replied, Tapped, ToolEnded, WholePosted
 from tapgate.core.roster import LOOK_ONLY, ONCE_ONLY
+from tapgate.core.texts import MOST_EDITED
 from tapgate.model import (
     NO_DRAFT,
     Act,
@@ -67,8 +68,8 @@ class Table:
         return request
 
     def card(self, request: Request, chat_id: int = ADA.chat_id) -> Card:
-        found = self.desk._cases[request.id]
-        return self.desk._card(found, chat_id)
+        found = self.desk.board.cases[request.id]
+        return self.desk.board.card(found, chat_id)
 
     def labels(self, request: Request, chat_id: int = ADA.chat_id) -> list[str]:
         return [choice.label for choice in self.card(request, chat_id).choices]
@@ -321,7 +322,9 @@ def test_a_changed_text_is_looked_at_for_risks_of_its_own() -> None:
     ("text", "words"),
     [
         ("npm test", "already"),
-        ("x" * (MOST_EDITED + 1), "characters"),
+        ("x" * (MOST_EDITED + 1), "too long"),
+        ("😀" * (MOST_EDITED // 2 + 1), "too long"),
+        ("\u202e" * (MOST_EDITED // 10 + 1), "too long"),
         ("curl -H ‹password›", "masked"),
         ("", "Only a text"),
     ],

@@ -127,10 +127,10 @@ class DeskMachine(RuleBasedStateMachine):
     def tap_what_is_offered(self, request: Request, person: Person, number: int, times: int) -> None:
         """Whatever stands on the card now, one step after another."""
         for step in range(times):
-            found = self.desk._cases.get(request.id)
+            found = self.desk.board.cases.get(request.id)
             if found is None:
                 return
-            choices = self.desk._card(found, person.chat_id).choices
+            choices = self.desk.board.card(found, person.chat_id).choices
             if not choices:
                 return
             choice = choices[(number + step) % len(choices)]
@@ -142,8 +142,8 @@ class DeskMachine(RuleBasedStateMachine):
     def fill_in_a_form(self, request: Request, person: Person) -> None:
         """Straight through to the end of it, as far as the card offers that."""
         for key in ("o0", "o1", "k"):
-            found = self.desk._cases.get(request.id)
-            choices = self.desk._card(found, person.chat_id).choices if found is not None else ()
+            found = self.desk.board.cases.get(request.id)
+            choices = self.desk.board.card(found, person.chat_id).choices if found is not None else ()
             for choice in choices:
                 if choice.key == key:
                     self.happen(tap_on(request, key, person=person, message_id=12, seal=choice.seal))
@@ -352,12 +352,12 @@ class DeskMachine(RuleBasedStateMachine):
     @invariant()
     def what_was_not_shown_offers_no_way_to_allow_it(self) -> None:
         for row in self.ledger.rows.values():
-            found = self.desk._cases.get(row.request.id)
+            found = self.desk.board.cases.get(row.request.id)
             if found is None or row.fits or row.seen:
                 continue
             for person in PEOPLE:
                 if (row.request.id, person.chat_id) not in self.shown_whole:
-                    offered = {choice.key for choice in self.desk._card(found, person.chat_id).choices}
+                    offered = {choice.key for choice in self.desk.board.card(found, person.chat_id).choices}
                     assert offered <= {"w", "d", "r", "x", "g"}
 
     @invariant()

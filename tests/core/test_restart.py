@@ -8,7 +8,7 @@ import pytest
 
 from tapgate.core.case import ADOPT_S
 from tapgate.core.desk import Desk
-from tapgate.core.effects import Edit, Effect, Post, Reply, SettledEntry, Sound, Sweep
+from tapgate.core.effects import Edit, Effect, Post, Record, Reply, SettledEntry, Sound, Sweep
 from tapgate.core.events import (
     Asked,
     CallerConfirmed,
@@ -256,3 +256,15 @@ def test_every_reply_goes_to_the_request_it_was_given_for(run: Run) -> None:
         (first.id, Verdict.ALLOW),
         (second.id, Verdict.DENY),
     ]
+
+
+def test_nothing_more_is_posted_to_somebody_who_was_taken_off_the_list() -> None:
+    request = make_request()
+    ledger = Ledger()
+    for effect in Desk((ADA, BOB), hold_s=590).handle(Asked(request), at(0)):
+        if isinstance(effect, Record):
+            ledger.write(effect.entry)
+    desk = Desk((ADA,), hold_s=590)
+    desk.restore(ledger.rows.values(), at(5))
+    effects = desk.handle(Asked(with_deadline(request, 580)), at(6))
+    assert [effect.chats for effect in effects if isinstance(effect, Post)] == [(ADA.chat_id,)]

@@ -54,7 +54,8 @@ def corpus() -> Iterator[Case]:
 
 
 CASES = tuple(corpus())
-HARMFUL = [case for case in CASES if case.tool == "Bash" and case.risks and case.section != "broken"]
+_NOT_SYNTAX = ("broken", "hidden-characters", "look-alike")  # these stand out in quotes, too
+HARMFUL = [case for case in CASES if case.tool == "Bash" and case.risks and case.section not in _NOT_SYNTAX]
 
 
 def named(command: str, cwd: str = PROJECT, project: str = PROJECT) -> set[str]:
@@ -393,3 +394,43 @@ def test_sixteen_mebibytes_take_little_memory() -> None:
     finally:
         tracemalloc.stop()
     assert peak < 64 * 1024 * 1024
+
+
+# The hold-out sets: calls as a fresh person wrote them, before the rules were looked at (docs/risks.md has the figures)
+
+ACCEPTED_ALARMS = {
+    "git fetch --all --prune && git rebase origin/main",  # it does rewrite commits
+    "echo $PATH; which python3; env | sort | head -3",  # nobody knows which three lines these are
+    "git commit --amend --no-edit",
+    "git reset HEAD~1 --soft",
+    "git worktree add ../shop-fix fix",  # it does write outside the project
+    "find . -name __pycache__ -type d -prune -exec rm -rf {} +",
+}
+
+
+@pytest.mark.parametrize("set_", ["call", "second"])
+def test_hold_out_has_no_miss_and_few_false_alarms(set_: str) -> None:
+    """Misses and false alarms are printed: `pytest -s -k hold_out`."""
+    entries = tomllib.loads((Path(__file__).parent.parent / "data" / "risks_holdout.toml").read_text())[set_]
+    misses, alarms = [], []
+    for entry in entries:
+        fields = entry.get("input", {"command": entry.get("command")})
+        found = assess(
+            entry.get("tool", "Bash"), fields, cwd="/home/ann/shop", project="/home/ann/shop", home="/home/ann"
+        )
+        shown = entry.get("command") or f"{entry['tool']} {fields}"
+        if entry["harm"] and not found:
+            misses.append(shown)
+        if not entry["harm"] and found:
+            alarms.append(f"{shown!r} {[risk.name for risk in found]}")
+    harmful = sum(bool(entry["harm"]) for entry in entries)
+    print(f"{harmful} harmful: {len(misses)} missed; {len(entries) - harmful} harmless: {len(alarms)} false alarms")
+    print(*misses, *alarms, sep="\n")
+    assert not misses
+    assert not [alarm for alarm in alarms if not any(repr(known) in alarm for known in ACCEPTED_ALARMS)]
+
+
+def test_every_rule_stands_in_the_documentation() -> None:
+    text = (Path(__file__).parent.parent.parent / "docs" / "risks.md").read_text(encoding="utf-8")
+    for rule in RULES:
+        assert f"| `{rule.name}` | {rule.sentence} | {rule.looks_for.replace('|', '&#124;')} |" in text

@@ -17,7 +17,7 @@ from tapgate.core.desk import Desk
 from tapgate.core.effects import Post
 from tapgate.core.memory import Remembered
 from tapgate.daemon.engine import Engine
-from tapgate.daemon.listener import MOST_CALLERS, STALL_S, Listener
+from tapgate.daemon.listener import MOST_CALLERS, MOST_HELD_BYTES, STALL_S, Listener
 from tapgate.daemon.sockets import open_socket
 from tapgate.model import Card, Instant
 from tapgate.wire import Header, Kind, decode_header, encode_frame
@@ -124,6 +124,7 @@ async def new_station(
     *,
     stall_s: float = STALL_S,
     most_callers: int = MOST_CALLERS,
+    most_held_bytes: int = MOST_HELD_BYTES,
     hold_s: float = 600.0,
     remembered: Sequence[Remembered] = (),
 ) -> AsyncIterator[Station]:
@@ -135,7 +136,14 @@ async def new_station(
         engine = Engine(desk, records, clock=lambda: Instant(time.monotonic(), time.time()), report=diary.report)
         engine.connect(phones)
         path = home / "run" / "daemon.sock"
-        listener = Listener(open_socket(path), engine, report=diary.report, stall_s=stall_s, most_callers=most_callers)
+        listener = Listener(
+            open_socket(path),
+            engine,
+            report=diary.report,
+            stall_s=stall_s,
+            most_callers=most_callers,
+            most_held_bytes=most_held_bytes,
+        )
         async with anyio.create_task_group() as group:
             await group.start(engine.run)
             await engine.restore(remembered)

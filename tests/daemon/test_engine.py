@@ -13,7 +13,7 @@ import pytest
 
 from tapgate.core.desk import Desk
 from tapgate.core.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
-from tapgate.core.events import CallerGone, Left, Posted, Ticked
+from tapgate.core.events import CallerGone, Left, Posted, SessionEnded, Ticked
 from tapgate.daemon.engine import Engine
 from tapgate.errors import FrameError
 from tapgate.model import Copy, Decision, Instant, Outcome, Request, Verdict
@@ -186,6 +186,37 @@ async def test_a_record_that_is_no_gate_keeps_nobody_from_an_answer() -> None:
     assert line.sent is not None and line.sent.kind is Kind.REPLY
 
 
+async def test_how_a_request_ended_is_written_down_when_the_disk_has_room_again() -> None:
+    """Otherwise the next run would tell of it as if it were open."""
+    room, request = Room(), make_request()
+    await room.ask(request)
+    room.records.refuse = refuse(SettledEntry)
+    await room.engine.handle(SessionEnded(request.call.session_id, "exit"))
+    assert room.diary.outcome(request.id) is None
+    room.records.refuse = lambda entries: None
+    await room.ask(make_request(2, session="session-2"))
+    assert room.diary.outcome(request.id) is Outcome.SESSION_ENDED
+
+
+async def test_one_answer_that_cannot_be_recorded_keeps_no_other_from_its_caller() -> None:
+    """One tap may allow several requests: where one of them is refused by the disk, that one has no opinion."""
+    room = Room()
+    requests = [make_request(n, tool="Read", tool_input={"file_path": f"/srv/{n}"}, suggestions=()) for n in (1, 2, 3)]
+    lines = [await room.ask(request) for request in requests]
+    for number, request in enumerate(requests, start=10):
+        await room.engine.handle(Posted(request.id, Copy(COPY.chat_id, number), 0))
+    await room.engine.handle(tap_on(requests[0], "b", seal="several"))
+    (yes,) = (choice for choice in room.engine.desk.card(requests[0].id).choices if choice.key == "y")  # type: ignore[union-attr]
+
+    def refuse_second(entries: Sequence[Entry]) -> str | None:
+        second = [entry for entry in entries if isinstance(entry, AnsweredEntry)]
+        return "the disk is full" if any(entry.request_id == requests[1].id for entry in second) else None
+
+    room.records.refuse = refuse_second
+    await room.engine.handle(tap_on(requests[0], "y", seal=yes.seal))
+    assert [line.sent.kind if line.sent else None for line in lines] == [Kind.REPLY, Kind.PASS, Kind.REPLY]
+
+
 # An answer that cannot be written
 
 
@@ -347,6 +378,24 @@ async def test_a_caller_that_left_is_explained_by_whether_its_agent_lives() -> N
         group.cancel_scope.cancel()
     for request, (who, why, outcome) in zip(requests, LEAVING, strict=True):
         assert room.diary.outcome(request.id) is outcome, (who, why)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells in /proc what has ended and was not waited for")
+async def test_an_agent_that_has_ended_and_was_not_waited_for_does_not_live() -> None:
+    """Process 1 of a container may wait late, or never: that is no answer at the terminal."""
+    room = Room()
+    child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "pass"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    request = make_request(1)
+    request = replace(request, caller=replace(request.caller, parent_pid=child.pid))
+    async with anyio.create_task_group() as group:
+        await group.start(room.engine.run)
+        assert room.engine.hang_up(request.id, await room.ask(request))
+        await room.engine.handle(CallerGone(request.id, Left.TERMINATED))
+        await room.diary.until(lambda: room.diary.outcome(request.id) is not None)
+        group.cancel_scope.cancel()
+    child.wait()
+    assert room.diary.outcome(request.id) is Outcome.SESSION_ENDED
 
 
 def dead_pid() -> int:

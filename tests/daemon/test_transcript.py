@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.daemon.transcript import MOST_BYTES, MOST_CHARACTERS, find_last_words, read_last_words
+from tapgate.daemon.transcript import (
+    LATE_S,
+    MOST_BYTES,
+    MOST_CHARACTERS,
+    find_last_words,
+    holds_call,
+    read_last_words,
+)
 
 
 def line(text: str, kind: str = "assistant") -> bytes:
@@ -46,7 +53,7 @@ def test_only_the_end_is_read(tmp_path: Path) -> None:
 
 def test_long_words_are_cut_from_the_front(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_bytes(line("a" * 5000 + "the end"))
+    path.write_bytes(line("a" * 20_000 + "the end"))
     found = read_last_words(str(path))
     assert len(found) == MOST_CHARACTERS and found.endswith("the end")
 
@@ -71,3 +78,58 @@ def test_what_is_no_file_gives_nothing_and_does_not_wait(tmp_path: Path) -> None
 @given(st.binary(max_size=300))
 def test_any_bytes_give_a_text(tail: bytes) -> None:
     assert isinstance(find_last_words(b'{"type":"assistant",' + tail + b"\n" + tail), str)
+
+
+def said(*blocks: dict[str, str], kind: str = "assistant") -> bytes:
+    return json.dumps({"type": kind, "message": {"role": kind, "content": list(blocks)}}).encode() + b"\n"
+
+
+EARLIER = said({"type": "text", "text": "earlier"}, {"type": "tool_use", "name": "Bash", "id": "1"})
+RESULT = said({"type": "tool_result", "tool_use_id": "1"}, kind="user")
+CALL = said({"type": "text", "text": "why"}) + said({"type": "tool_use", "name": "Bash", "id": "2"})
+
+
+def test_a_call_that_is_written_late_is_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(EARLIER + RESULT)
+    pauses: list[float] = []
+
+    def pause(late_s: float) -> None:
+        pauses.append(late_s)
+        if len(pauses) == 2:
+            path.write_bytes(EARLIER + RESULT + CALL)
+
+    assert read_last_words(str(path), tool="Bash", pause=pause) == "why"
+    assert pauses == list(LATE_S[:2])
+
+
+def test_a_call_that_is_never_written_is_waited_for_briefly(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(EARLIER + RESULT)
+    pauses: list[float] = []
+    assert read_last_words(str(path), tool="Bash", pause=pauses.append) == "earlier"
+    assert pauses == list(LATE_S) and sum(pauses) < 0.5
+
+
+def test_a_sessions_first_call_is_asked_before_its_file_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "projects" / "-home-dev-shop" / "t.jsonl"
+
+    def pause(late_s: float) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(CALL)
+
+    assert read_last_words(str(path), tool="Bash", pause=pause) == "why"
+
+
+def test_nothing_is_waited_for_where_there_are_no_transcripts(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    for path in ("/", "/t.jsonl", "t.jsonl", str(tmp_path / "no" / "such" / "folder" / "t.jsonl"), "bad\0name"):
+        assert read_last_words(path, tool="Bash", pause=pauses.append) == ""
+    assert pauses == []
+
+
+def test_only_a_call_without_its_result_is_the_one_in_question() -> None:
+    assert not holds_call(EARLIER + RESULT, "Bash")
+    assert holds_call(EARLIER + RESULT + CALL, "Bash")
+    assert not holds_call(EARLIER + RESULT + CALL, "Write")
+    assert not holds_call(b'{"tool_use":' + EARLIER[:20] + b"\n" + b'"tool_use"\n[7,"tool_use"]\n', "Bash")

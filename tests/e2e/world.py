@@ -20,11 +20,13 @@ import httpx
 
 from tapgate.config import load_config
 from tapgate.install.hooks import hook_command
+from tests.secrets import assert_clean
 from tests.simulator.driver import ADA, LINUS, TOKEN, running
 
 PATIENCE_S = 30.0
 GROUP = -700
 MALLORY = 666
+DEBUG = ("--log-level", "debug")  # so that whatever could be logged is, and is searched for secrets at the end
 Message = dict[str, Any]
 
 
@@ -40,6 +42,7 @@ class World:
         self.http = httpx.Client(base_url=url, timeout=PATIENCE_S, trust_env=False)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.daemon: subprocess.Popen[bytes] | None = None
+        self.daemon_words: tuple[str, ...] = ()
         self.environ = {
             "HOME": str(home),
             "PATH": os.environ["PATH"],
@@ -75,17 +78,19 @@ class World:
         self.processes.append(process)
         return process
 
-    def start_daemon(self) -> subprocess.Popen[bytes]:
-        """Start it and wait for its line."""
+    def start_daemon(self, *, ready: bool = True) -> subprocess.Popen[bytes]:
+        """Start it and wait for its line, which goes to the log in other forms than the human one."""
         errors = (self.home / "daemon.err").open("ab")
         self.daemon = subprocess.Popen(
-            [sys.executable, "-m", "tapgate", "daemon", "--config", str(self.config_path)],
+            [sys.executable, "-m", "tapgate", "daemon", "--config", str(self.config_path), *self.daemon_words, *DEBUG],
             env=self.environ,
             stdout=subprocess.PIPE,
             stderr=errors,
         )
         errors.close()
         self.processes.append(self.daemon)
+        if not ready:
+            return self.daemon
         line = read_line(self.daemon)
         assert line.startswith("tapgate is ready"), (line, self.errors())
         return self.daemon
@@ -246,7 +251,9 @@ def new_world() -> Iterator[World]:
                     process.kill()
                 process.communicate()
             world.http.close()
+            logged = world.errors()
             shutil.rmtree(home, ignore_errors=True)
+    assert_clean(logged)  # in every test that runs a daemon, and at DEBUG
 
 
 __all__ = ["ADA", "GROUP", "LINUS", "MALLORY", "Message", "World", "finish", "new_world", "read_line"]

@@ -390,6 +390,28 @@ def test_a_linked_codex_home_is_found_under_its_real_name(desk: Desk, tmp_path: 
     assert not desk.worst("codex")
 
 
+@pytest.mark.parametrize(("trusted", "heard"), [("", False), ("..", False), (".", True), ("repository", True)])
+def test_codex_reads_the_hooks_of_a_trusted_project_only(trusted: str, heard: bool, desk: Desk) -> None:
+    """As seen in 0.166.0: the directory itself or its repository's root, and no other directory above."""
+    root = desk.cwd
+    if trusted == "repository":
+        (root / ".git").mkdir()
+        desk.cwd = root / "sub"
+        desk.cwd.mkdir()
+    path = desk.install("codex", Scope.PROJECT)
+    (place,) = ours(json.loads(path.read_text()))
+    (desk.home / ".codex").mkdir()
+    state = f'[hooks.state."{path}:permission_request:0:0"]\ntrusted_hash = "{codex_trust.digest_of(place)}"\n'
+    if trusted:
+        named = (root / trusted).resolve() if trusted != "repository" else root
+        state += f'[projects."{named}"]\ntrust_level = "trusted"\n'
+    (desk.home / ".codex" / "config.toml").write_text(state)
+    if heard:
+        assert not desk.worst("codex")
+    else:
+        only(desk.worst("codex"), Level.FAULT, "this project is not trusted")
+
+
 @pytest.mark.parametrize(
     ("line", "level", "words"),
     [

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tapgate.install import jsontext
@@ -43,6 +43,7 @@ def texts(draw: st.DrawFn, values: st.SearchStrategy[Any] = OBJECTS) -> tuple[st
     return write(value), value
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts(), st.text())
 def test_adding_a_member_changes_the_value_by_that_member_alone(given: tuple[str, Any], key: str) -> None:
     text, value = given
@@ -51,6 +52,7 @@ def test_adding_a_member_changes_the_value_by_that_member_alone(given: tuple[str
     assert jsontext.parse(jsontext.add(text, (), NEW, key=key)) == {**value, key: NEW}
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts(), st.text())
 def test_what_was_added_to_something_goes_without_a_trace(given: tuple[str, Any], key: str) -> None:
     text, value = given
@@ -59,6 +61,7 @@ def test_what_was_added_to_something_goes_without_a_trace(given: tuple[str, Any]
     assert jsontext.remove(jsontext.add(text, (), NEW, key=key), (key,)) == text
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts(st.lists(VALUES, max_size=4)))
 def test_items_are_added_and_taken_out_likewise(given: tuple[str, Any]) -> None:
     text, value = given
@@ -69,6 +72,7 @@ def test_items_are_added_and_taken_out_likewise(given: tuple[str, Any]) -> None:
         assert jsontext.remove(added, (len(value),)) == text
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts(), st.data())
 def test_replacing_touches_nothing_else(given: tuple[str, Any], data: st.DataObject) -> None:
     text, value = given
@@ -82,6 +86,7 @@ def test_replacing_touches_nothing_else(given: tuple[str, Any], data: st.DataObj
     assert list(jsontext.parse(replaced)) == list(jsontext.parse(text))
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts(), st.data())
 def test_removing_takes_that_member_alone(given: tuple[str, Any], data: st.DataObject) -> None:
     text, value = given
@@ -91,6 +96,7 @@ def test_removing_takes_that_member_alone(given: tuple[str, Any], data: st.DataO
     assert jsontext.parse(jsontext.remove(text, (key,))) == {name: item for name, item in value.items() if name != key}
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(st.text())
 def test_what_is_read_here_is_what_json_is(text: str) -> None:
     """No text is taken for JSON that Python's own parser refuses, and none refused that it takes."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import shlex
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tapgate.config import Config
 from tapgate.errors import SettingsError, TapgateError
@@ -137,6 +139,7 @@ def test_without_its_backup_an_uninstall_still_takes_out_ours_and_nothing_else(s
     assert {**left, "hooks": 0} == {**value_of(SHAPES[shape]), "hooks": 0}
 
 
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(texts())
 def test_any_object_in_any_spacing_survives(given: tuple[str, Any]) -> None:
     """Purely, without the backups: what stood there stands there, in the same bytes unless it held nothing at all."""
@@ -148,6 +151,51 @@ def test_any_object_in_any_spacing_survives(given: tuple[str, Any]) -> None:
     assert jsontext.parse(added) == {**value, "hooks": hooks}
     if value:
         assert jsontext.remove(added, ("hooks",)) == text
+
+
+HANDLERS = st.one_of(
+    st.just(OTHER),
+    st.just({"type": "command", "command": "exec /old/python -I -S /old/tapgate/hook.py --socket /s"}),
+    st.dictionaries(st.sampled_from(["type", "command", "timeout", "x"]), st.text(max_size=5), max_size=3),
+    st.none(),
+)
+GROUPS: st.SearchStrategy[Any] = st.one_of(
+    st.fixed_dictionaries({"hooks": st.lists(HANDLERS, max_size=3)}, optional={"matcher": st.just("Bash")}),
+    st.just({"hooks": {}}),
+    st.just(4),
+)
+HOOKS = st.dictionaries(
+    st.sampled_from(["PermissionRequest", "PreToolUse", "Stop", "SessionEnd", "Later"]),
+    st.lists(GROUPS, max_size=3),
+    max_size=4,
+)
+SETTINGS = st.fixed_dictionaries({}, optional={"model": st.text(), "hooks": HOOKS, "z": st.just([{}, []])})
+
+
+@settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(texts(SETTINGS), st.sampled_from(["", GATE, None]), st.booleans())
+def test_any_settings_in_any_spacing_go_round(given: tuple[str, Any], gate: str | None, forget: bool) -> None:
+    """Also where an older tapgate is registered already, and where the backups have been thrown away."""
+    text, value = given
+    with tempfile.TemporaryDirectory() as folder:
+        path = write(Path(folder) / "settings.json", text.encode())
+        apply(plan_install(CONFIG, agent="claude", path=path, gate=gate))
+        assert plan_install(CONFIG, agent="claude", path=path).is_nothing
+        installed = value_of(content(path))
+        events = [place.event for place in ours(installed)]
+        assert len(events) == len(set(events))
+        others = [place.handler for place in handlers(value) if not is_ours(place.handler)]
+        assert [place.handler for place in handlers(installed) if not is_ours(place.handler)] == others
+        if forget:
+            for backup in Path(folder).glob("*.before-tapgate-*"):
+                backup.unlink()
+        apply(plan_uninstall(agent="claude", path=path))
+        left = value_of(content(path))
+        assert not ours(left)
+        assert [place.handler for place in handlers(left)] == others
+        assert {**left, "hooks": 0} == {**value, "hooks": 0}
+        if not forget and not ours(value):
+            assert content(path) == text.encode()
 
 
 def test_what_others_changed_in_between_stays(tmp_path: Path) -> None:

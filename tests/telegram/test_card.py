@@ -353,7 +353,7 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "",
         Ran.UNKNOWN,
         "",
-        ["▫️ The agent stopped waiting · 08:01 · the agent asks at the terminal"],
+        ["▫️ The agent stopped waiting · 08:01"],
     ),
     "expired": (
         Outcome.EXPIRED,

@@ -22,7 +22,7 @@ def test_a_command_with_what_it_may_carry() -> None:
     assert content("Bash", command="make", description="Build", timeout=120000, run_in_background=True) == (
         "",
         "make",
-        ("runs in the background", "stops after 120 s"),
+        ("runs in the background · stops after 120 s",),
     )
     assert content("Bash", command="make", run_in_background=False) == ("", "make", ())
 
@@ -140,7 +140,7 @@ def test_what_is_read_fetched_searched_and_delegated() -> None:
     assert content("Grep", pattern="x.*y", path="/src", glob="*.go", output_mode="content") == (
         "",
         "x.*y",
-        ("in /src", "only *.go", "output_mode: content"),
+        ("in /src · only *.go", "output_mode: content"),
     )
     assert content("LS", path="/src", ignore=[".git", "dist"]) == ("/src", "", ("without .git, dist",))
     assert content("LS", path="/src", ignore=[".git", 5]) == ("/src", "", ('ignore: [".git", 5]',))
@@ -152,6 +152,12 @@ def test_what_is_read_fetched_searched_and_delegated() -> None:
         ('allowed_domains: ["a.b"]',),
     )
     assert content("Task", prompt="Look", subagent_type="x", description="d") == ("", "Look", ("for x",))
+
+
+def test_facts_that_hold_the_sign_between_facts_have_a_line_each() -> None:
+    """An agent that chooses a path must not write another fact."""
+    assert content("Glob", pattern="*", path="/a · new file")[2] == ("in /a · new file",)
+    assert content("Grep", pattern="*", path="/a · b", glob="*.c")[2] == ("in /a · b", "only *.c")
 
 
 def test_an_unknown_tool_shows_a_field_a_line() -> None:

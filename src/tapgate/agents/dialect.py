@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +16,8 @@ from tapgate.core.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
 from tapgate.model import Act, Call, Caller, Choice, Decision, Json, Request
 
+MOST_VALUES = 250_000  # no card shows that many; as Python values, 16 MiB of tiny ones would be half a gigabyte
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 MOST_DEPTH = 100  # agents nest a dozen levels; what is far deeper would break whoever echoes or shows it
 
 
@@ -65,6 +68,8 @@ def read_object(raw: bytes) -> dict[str, Json]:
     """The JSON object in `raw`. Raises InputError with a sentence that quotes none of it."""
     if not raw.strip():
         raise InputError("nothing came on stdin")
+    if _is_crowded(raw):
+        raise InputError(f"the JSON on stdin holds more than {MOST_VALUES} values, which no card could show")
     try:
         value = json.loads(raw, parse_constant=_refuse_constant, parse_float=_finite)
     except RecursionError:
@@ -115,6 +120,24 @@ def call_of(event: ToolEvent) -> Call:
 def release_choice() -> Choice:
     """For agents that show no prompt of their own while the hook waits: a person at the desk gets it back."""
     return Choice("g", "Ask at the terminal", Act.RELEASE)
+
+
+def _is_crowded(raw: bytes) -> bool:
+    """Whether it holds more than MOST_VALUES values, told from the bytes: parsing is what would take the memory."""
+    if _marks(raw, 0, len(raw)) <= MOST_VALUES:
+        return False
+    count = end = 0  # once more, now without what stands in strings; it ends early where there are many
+    for string in _STRING.finditer(raw):
+        count += _marks(raw, end, string.start())
+        end = string.end()
+        if count > MOST_VALUES:
+            return True
+    return count + _marks(raw, end, len(raw)) > MOST_VALUES
+
+
+def _marks(raw: bytes, start: int, end: int) -> int:
+    """Each value but the outermost follows a comma, or is the first in a list or an object. Empty ones count double."""
+    return raw.count(b",", start, end) + raw.count(b"[", start, end) + raw.count(b"{", start, end)
 
 
 def _is_deep(value: Json) -> bool:

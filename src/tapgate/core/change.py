@@ -60,6 +60,8 @@ def _written(text: str, content: Json, seen: OnDisk) -> OnDisk:
 
 
 def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
+    if "\r\n" in text and not any("\r" in str(edit) for edit in edits):
+        text = text.replace("\r\n", "\n")  # agents read and write such files with line breaks of their own
     blocks: list[str] = []
     places = -1
     for edit in edits:
@@ -73,7 +75,7 @@ def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
         times = found if edit.get("replace_all") is True else 1
         if len(text) + times * len(new) > 2 * MOST_CHARS:  # before it is made: it can be the product of both
             return replace(seen, places=places)
-        blocks.append(_in_place(text, old, new))
+        blocks.append(_in_place(text, old, new) if times == 1 else _everywhere(times, old, new))
         text = text.replace(old, new, times)
     kept = tuple(blocks) if sum(map(len, blocks)) <= _KEPT_CHARS else ()
     return replace(seen, blocks=kept, places=places)
@@ -97,6 +99,12 @@ def _in_place(text: str, old: str, new: str) -> str:
     number = text.count("\n", 0, start) - len(above) + 1
     shown = [*(f" {line}" for line in above), *(sign + line for sign, line in lines), *(f" {line}" for line in below)]
     return "\n".join([f"@@ line {number} @@", *shown])
+
+
+def _everywhere(times: int, old: str, new: str) -> str:
+    """In several places: what becomes of the words says more than one of the places."""
+    signed = [sign + line for sign, text in (("-", old), ("+", new)) if text for line in text.split("\n")]
+    return "\n".join([f"@@ {times} places @@", *signed])
 
 
 def _lines(text: str) -> list[str]:

@@ -18,11 +18,11 @@ drafts.py. All copies of a card show the same draft, and only buttons that stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from tapgate.core import batches, drafts, words
+from tapgate.core.board import Board
 from tapgate.core.case import Case, recall, slimmed, slimmed_answer
 from tapgate.core.effects import (
     AnsweredEntry,
@@ -71,12 +71,10 @@ from tapgate.core.events import (
     ToolEnded,
     WholePosted,
 )
-from tapgate.core.masking import has_mask
 from tapgate.core.matching import match_ended, supersedes, why_left
 from tapgate.core.memory import Remembered
-from tapgate.core.replies import Meaning, meaning_of
 from tapgate.core.roster import Roster, why_not
-from tapgate.core.soundings import Soundings
+from tapgate.core.texts import UNSEEN, Meaning, meaning_of, why_not_edit, why_unheard
 from tapgate.model import (
     NO_DRAFT,
     NO_OPINION,
@@ -102,15 +100,10 @@ from tapgate.model import (
 LEAVE_S = 3.0  # how long a caller's leaving may stay unexplained
 PROBE_S = 1.5
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
-SETTLED_KEPT = 500  # so that late taps on them can be told the truth
-MOST_COPIES = 50
 MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
-MOST_EDITED = 1500  # characters of a changed text: a card must show all of it, and what it was
-UNSEEN = "Not all of it was shown here yet: tap “Show all of it” first."
 CHANGED = "This button is not on the card as it stands now, so nothing happened."
 HEARD_KEPT = 1000  # to know a repeated update when it comes
 
-Key = TypeVar("Key", int, Copy)
 Assess = Callable[[Request], tuple[Risk, ...]]
 
 
@@ -129,35 +122,33 @@ class Desk:
         hold_of: Callable[[Request], float] | None = None,
         assess: Assess = _nothing_risky,
     ) -> None:
-        self._roster = Roster(people)
+        self.board = Board(Roster(people))
         self._hold_s = hold_s
         self._hold_of = hold_of
         self._assess = assess
-        self._cases: dict[str, Case] = {}
         self._stopping = False
-        self._soundings = Soundings()
         self._heard: dict[Json, None] = {}
         self._early: dict[Copy, Replied] = {}  # replies that came before their prompt was known to be posted
 
     # Reading
 
     def card(self, request_id: str) -> Card | None:
-        case = self._cases.get(request_id)
-        return self._card(case) if case else None
+        case = self.board.cases.get(request_id)
+        return self.board.card(case) if case else None
 
     def open_cards(self) -> list[Card]:
-        return [self._card(case) for case in self._cases.values() if case.phase is not Phase.SETTLED]
+        return [self.board.card(case) for case in self.board.cases.values() if case.phase is not Phase.SETTLED]
 
     def is_taken(self, request: Request) -> bool:
         """Whether this id belongs to another question already."""
-        case = self._cases.get(request.id)
+        case = self.board.cases.get(request.id)
         return case is not None and (case.request.digest, case.request.caller.agent) != (
             request.digest,
             request.caller.agent,
         )
 
     def next_deadline(self) -> float | None:
-        times = [case.next_deadline() for case in self._cases.values()]
+        times = [case.next_deadline() for case in self.board.cases.values()]
         return min((time for time in times if time is not None), default=None)
 
     # The one door
@@ -183,17 +174,17 @@ class Desk:
             case SessionMoved():
                 effects += self._on_moved(event, now)
             case SessionEnded():
-                for found in self._of_session(event.session_id):
+                for found in self.board.of_session(event.session_id):
                     effects += self._settle(found, Outcome.SESSION_ENDED, now, detail=event.reason)
             case Posted():
                 effects += self._on_posted(event)
             case PostUnsure():
-                self._soundings.suspect(event.chat_id)
-                unsure = self._cases.get(event.request_id)
+                self.board.soundings.suspect(event.chat_id)
+                unsure = self.board.cases.get(event.request_id)
                 if unsure is not None and unsure.phase is Phase.SETTLED:
                     effects.append(Sound(event.chat_id))
             case Sounded():
-                effects += self._sweep(event.copy)
+                effects += self.board.sweep(event.copy)
             case PostFailed():
                 effects += self._on_post_failed(event, now)
             case Edited():
@@ -210,29 +201,32 @@ class Desk:
                 effects += self._on_stopped(now)
             case Ticked():
                 pass
-        return effects + self._tell_places()
+        return effects + self.board.tell_places()
 
     def restore(self, remembered: Iterable[Remembered], now: Instant) -> list[Effect]:
         """Take up what an earlier run left: open requests wait for their callers, unfinished edits are made."""
         effects: list[Effect] = []
         for memory in remembered:
-            if memory.request.id in self._cases:
+            if memory.request.id in self.board.cases:
                 continue
-            self._cases[memory.request.id] = found = recall(memory, now)
-            found.ranks = self._roster.ranks
+            self.board.cases[memory.request.id] = found = recall(memory, now)
+            found.ranks = self.board.roster.ranks
             for copy in (*found.copies, *found.prompts):
-                self._soundings.note(copy)
+                self.board.soundings.note(copy)
             for chat_id in found.pending:
-                self._soundings.suspect(chat_id)
+                self.board.soundings.suspect(chat_id)
+            found.pending &= set(
+                self.board.roster.chats
+            )  # nothing more is posted to people who were taken off the list
             if found.phase is not Phase.SETTLED:
                 found.risks = self._assess(found.request)
                 self._assess_draft(found)
                 continue
             behind = tuple(copy for copy, shown in found.copies.items() if shown < found.version)
             if behind:
-                effects.append(Edit(self._card(found), behind))
-            effects += [sound for sound in self._soundings.sound(found.pending) if sound not in effects]
-        self._forget()
+                effects.append(Edit(self.board.card(found), behind))
+            effects += [sound for sound in self.board.sound(found) if sound not in effects]
+        self.board.forget()
         return effects
 
     # A request comes, or comes back
@@ -241,22 +235,24 @@ class Desk:
         request = event.request
         if self.is_taken(request):
             return [Reply(request, NO_OPINION, "this request id is in use")]
-        found = self._cases.get(request.id)
+        found = self.board.cases.get(request.id)
         if found is not None:
             return self._on_returned(found, event, now)
         if self._stopping:
             return [Reply(request, NO_OPINION, "the daemon is stopping")]
-        chats = self._roster.chats
+        chats = self.board.roster.chats
         if not chats:
             return [Reply(request, NO_OPINION, "nobody is listed under [[people]] in the config")]
         hold_s = self._hold_for(request)
         if hold_s <= 0:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
-        waiting_bytes = sum(len(case.request.raw) for case in self._cases.values() if case.phase is not Phase.SETTLED)
+        waiting_bytes = sum(
+            len(case.request.raw) for case in self.board.cases.values() if case.phase is not Phase.SETTLED
+        )
         if waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
             return [Reply(request, NO_OPINION, "more is waiting for an answer than tapgate will hold")]
         effects: list[Effect] = []
-        for older in self._of_session(request.call.session_id):
+        for older in self.board.of_session(request.call.session_id):
             if supersedes(request, older.request):
                 effects += self._settle(older, Outcome.SUPERSEDED, now)
         found = Case(
@@ -268,18 +264,14 @@ class Desk:
             pending=set(chats),
             background=event.background,
             risks=event.risks,
-            ranks=self._roster.ranks,
+            ranks=self.board.roster.ranks,
         )
-        self._cases[request.id] = found
-        self._forget()
-        waiting = sum(case.phase is Phase.OPEN for case in self._cases.values())
-        found.place = (waiting, waiting)
-        found.told = (waiting, waiting, (0,) * len(chats))
+        self.board.add(found)
         entry = AskedEntry(
             request=request, asked_at=now.wall, deadline_at=found.deadline_at, fits=event.fits, chats=chats
         )
         effects.append(Record(request.id, entry, gate=True))
-        return effects + self._post(found, chats)
+        return effects + self.board.post(found, chats)
 
     def _on_returned(self, found: Case, event: Asked, now: Instant) -> list[Effect]:
         if found.phase is Phase.SETTLED:
@@ -294,7 +286,7 @@ class Desk:
             return [Reply(found.request, found.answer.decision)]
         found.phase = Phase.OPEN
         if found.pending:
-            return self._post(found, tuple(chat for chat in found.chats if chat in found.pending))
+            return self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
         return []
 
     # The phone
@@ -303,27 +295,31 @@ class Desk:
         tap = event.tap
         if self._is_repeated(tap.query_id):
             return []
-        if not self._roster.knows(tap.user_id):
+        if not self.board.roster.knows(tap.user_id):
             return [AnswerTap(tap.query_id, "You are not on this tapgate's list, so your tap does not count.", True)]
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None:
             return [AnswerTap(tap.query_id, "This button belongs to no request that tapgate knows of.", True)]
-        person = self._roster.person(tap.user_id, tap.copy.chat_id) if tap.copy else None
+        person = self.board.roster.person(tap.user_id, tap.copy.chat_id) if tap.copy else None
         if person is None or tap.copy is None or tap.copy.chat_id not in found.chats:
             return [AnswerTap(tap.query_id, "Cards are not answered from this chat.", True)]
         as_it_came = found.find_choice(event.choice_key, event.seal)
         if found.phase is Phase.SETTLED:
-            learnt = self._learn(found, tap.copy) if as_it_came else []
+            learnt = self.board.learn(found, tap.copy) if as_it_came else []
             told = AnswerTap(tap.query_id, words.too_late(found.card()), True)
-            return [*learnt, told, *self._mend(found, tap.copy)]
-        offered = self._card(found, tap.copy.chat_id).choices
+            return [*learnt, told, *self.board.mend(found, tap.copy)]
+        offered = self.board.card(found, tap.copy.chat_id).choices
         choice = next((one for one in offered if (one.key, one.seal) == (event.choice_key, event.seal)), None)
         if choice is None and as_it_came is None:
             refused = AnswerTap(tap.query_id, CHANGED, True)
-            return [refused, *self._show_again(found, tap.copy)] if found.phase is Phase.OPEN else [refused]
-        effects = self._learn(found, tap.copy)
+            return [refused, *self.board.show_again(found, tap.copy)] if found.phase is Phase.OPEN else [refused]
+        effects = self.board.learn(found, tap.copy)
         if found.phase is not Phase.OPEN:
-            return [*effects, AnswerTap(tap.query_id, words.too_late(found.card()), True), *self._mend(found, tap.copy)]
+            return [
+                *effects,
+                AnswerTap(tap.query_id, words.too_late(found.card()), True),
+                *self.board.mend(found, tap.copy),
+            ]
         if self._stopping:
             return [*effects, AnswerTap(tap.query_id, "tapgate is stopping; answer at the terminal.", True)]
         refused_why = why_not(person.role, choice or as_it_came)
@@ -332,7 +328,7 @@ class Desk:
         if choice is None:
             unseen = not found.is_whole(tap.copy.chat_id)
             told = AnswerTap(tap.query_id, UNSEEN if unseen else CHANGED, True)
-            return [*effects, told, *([] if unseen else self._show_again(found, tap.copy))]
+            return [*effects, told, *([] if unseen else self.board.show_again(found, tap.copy))]
         return effects + self._take(found, person, choice, event, now)
 
     def _take(self, found: Case, person: Person, choice: Choice, event: Tapped, now: Instant) -> list[Effect]:
@@ -346,11 +342,11 @@ class Desk:
             case Act.SHOW_WHOLE:
                 unseen = tuple(copy for copy in found.copies if not found.is_whole(copy.chat_id))
                 sending = AnswerTap(query_id, "Sending all of it as a file…")
-                return [sending, ShowWhole(self._card(found), unseen)]
+                return [sending, ShowWhole(self.board.card(found), unseen)]
             case Act.ASK_REASON | Act.ASK_EDIT | Act.ASK_ANSWER:
                 prompt = Prompt(person.user_id, choice.act, found.draft.at)
                 found.asking.add((copy.chat_id, prompt))
-                asked = AskText(self._card(found, copy.chat_id), copy.chat_id, copy.message_id, prompt)
+                asked = AskText(self.board.card(found, copy.chat_id), copy.chat_id, copy.message_id, prompt)
                 return [AnswerTap(query_id, "Reply to the message below."), asked]
             case Act.RELEASE:
                 settled = self._settle(found, Outcome.RELEASED, now, detail=f"by {person.name}")
@@ -358,7 +354,7 @@ class Desk:
             case Act.CONFIRM:
                 return self._redraft(found, replace(found.draft, confirming=choice.key), query_id, "Really?")
             case Act.LIST:
-                together = self._together(found, copy.chat_id)
+                together = self.board.together(found, copy.chat_id)
                 return self._redraft(found, Draft(listed=tuple(one.request.id for one in together)), query_id)
             case Act.ALLOW_LISTED:
                 return self._allow_listed(found, person, copy.chat_id, now, query_id=query_id)
@@ -382,26 +378,26 @@ class Desk:
 
     def _on_text(self, event: Replied, now: Instant) -> list[Effect]:
         answered = Copy(event.chat_id, event.reply_to)
-        person = self._roster.person(event.user_id, event.chat_id)
+        person = self.board.roster.person(event.user_id, event.chat_id)
         if person is None:
             return []
-        for found in self._cases.values():
+        for found in self.board.cases.values():
             prompt = found.prompts.get(answered)
             if prompt is not None and prompt.user_id == event.user_id:
                 return self._on_typed(found, person, prompt, event, now)
-        for found in self._cases.values():
+        for found in self.board.cases.values():
             if answered in found.copies:
                 return self._on_card_reply(found, person, event, now)
-        asked = ((chat_id, prompt.user_id) for found in self._cases.values() for chat_id, prompt in found.asking)
+        asked = ((chat_id, prompt.user_id) for found in self.board.cases.values() for chat_id, prompt in found.asking)
         if (event.chat_id, event.user_id) in asked:
             self._early[answered] = event
         return []
 
     def _on_typed(self, found: Case, person: Person, prompt: Prompt, event: Replied, now: Instant) -> list[Effect]:
         text = event.text.strip()
-        refused = self._why_unheard(found, person, text)
+        refused = why_unheard(found, person, text, is_stopping=self._stopping)
         if refused is None and prompt.purpose is Act.ASK_EDIT:
-            refused = self._why_not_edit(found, event.chat_id, text)
+            refused = why_not_edit(found, event.chat_id, text)
         if refused is None and prompt.purpose is Act.ASK_ANSWER and not self._is_asked(found, prompt, event.chat_id):
             refused = "The card has gone on: answer what it asks now."
         if refused is not None:
@@ -421,10 +417,10 @@ class Desk:
     def _on_card_reply(self, found: Case, person: Person, event: Replied, now: Instant) -> list[Effect]:
         """Without a tap before: words are the reason for a no, or answer a question; a watch sends yes and no."""
         text = event.text.strip()
-        refused = self._why_unheard(found, person, text)
+        refused = why_unheard(found, person, text, is_stopping=self._stopping)
         if refused is not None:
             return [Say(event.chat_id, event.message_id, refused)]
-        offered = {choice.key: choice for choice in self._card(found, event.chat_id).choices}
+        offered = {choice.key: choice for choice in self.board.card(found, event.chat_id).choices}
         form, meaning = found.request.form, meaning_of(text)
         if form is not None and "q" in offered:
             return self._fill_in(found, person, drafts.with_typed(form, found.draft, text), now)
@@ -441,28 +437,8 @@ class Desk:
                 return self._answer(found, person, deny, now)
         return self._deny(found, person, text, now)
 
-    def _why_unheard(self, found: Case, person: Person, text: str) -> str | None:
-        if found.phase is not Phase.OPEN:
-            return words.too_late(found.card())
-        if self._stopping:
-            return "tapgate is stopping; answer at the terminal."
-        if not text:
-            return "Only a text counts as an answer. Reply again, in words."
-        return why_not(person.role)
-
-    def _why_not_edit(self, found: Case, chat_id: int, text: str) -> str | None:
-        if not found.is_whole(chat_id):
-            return UNSEEN
-        if text == found.request.input.get(found.request.editable):
-            return "That is what the agent asked for already: tap Allow for it."
-        if len(text) > MOST_EDITED:
-            return f"That has {len(text):,} characters, and a card can show {MOST_EDITED:,}: edit it at the terminal."
-        if has_mask(text):
-            return "A part of that is masked (‹…›) and would be passed on so: write it out, or edit it at the terminal."
-        return None
-
     def _is_asked(self, found: Case, prompt: Prompt, chat_id: int) -> bool:
-        keys = {choice.key for choice in self._card(found, chat_id).choices}
+        keys = {choice.key for choice in self.board.card(found, chat_id).choices}
         return found.request.form is not None and "q" in keys and prompt.question == found.draft.at
 
     def _deny(self, found: Case, person: Person, reason: str, now: Instant) -> list[Effect]:
@@ -481,7 +457,7 @@ class Desk:
         effects: list[Effect] = [Record(found.request.id, DraftEntry(found.request.id, draft, found.version))]
         if query_id:
             effects.append(AnswerTap(query_id, told))
-        return effects + self._edit(found)
+        return effects + self.board.edit(found)
 
     def _assess_draft(self, found: Case) -> None:
         text = found.draft.text
@@ -499,7 +475,7 @@ class Desk:
 
     def _allow_listed(self, found: Case, person: Person, chat_id: int, now: Instant, *, query_id: str) -> list[Effect]:
         """All of those that were listed, or none: the list says exactly what one tap allows."""
-        together = self._together(found, chat_id)
+        together = self.board.together(found, chat_id)
         if found.draft.listed != tuple(one.request.id for one in together):
             draft = Draft(listed=tuple(one.request.id for one in together)) if together else NO_DRAFT
             return self._redraft(found, draft, query_id, "They are not the same any more: look again.")
@@ -509,9 +485,6 @@ class Desk:
             assert allow is not None
             effects += self._answer(one, person, allow, now, query_id="" if number else query_id)
         return effects
-
-    def _together(self, found: Case, chat_id: int) -> list[Case]:
-        return batches.allowable_together(found, self._cases.values(), chat_id)
 
     def _answer(self, found: Case, person: Person, choice: Choice, now: Instant, *, query_id: str = "") -> list[Effect]:
         found.answer = Answer(
@@ -536,12 +509,12 @@ class Desk:
         if query_id:
             effects.append(AnswerTap(query_id, words.sending(found.answer)))
         effects += [Retract(copy) for copy in found.prompts]
-        effects += self._edit(found)
+        effects += self.board.edit(found)
         return effects
 
     def _on_prompt_posted(self, event: PromptPosted, now: Instant) -> list[Effect]:
-        self._soundings.note(event.copy)
-        found = self._cases.get(event.request_id)
+        self.board.soundings.note(event.copy)
+        found = self.board.cases.get(event.request_id)
         if found is None:
             return []
         found.asking.discard((event.copy.chat_id, event.prompt))
@@ -564,14 +537,14 @@ class Desk:
     # The caller
 
     def _on_confirmed(self, event: CallerConfirmed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is not Phase.SENDING or found.answer is None:
             return []
         allowed = found.answer.decision.verdict is Verdict.ALLOW
         return self._settle(found, Outcome.ALLOWED if allowed else Outcome.DENIED, now)
 
     def _on_gone(self, event: CallerGone, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or not found.caller_here:
             return []
         found.caller_here = False
@@ -586,7 +559,7 @@ class Desk:
         return [Probe(found.request.id, found.request.caller.parent_pid, PROBE_S)]
 
     def _on_probed(self, event: AgentProbed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is not Phase.LEAVING:
             return []
         return self._settle(found, why_left(found.left, alive=event.alive), now)
@@ -594,7 +567,7 @@ class Desk:
     # What the agent did meanwhile
 
     def _on_tool_ended(self, event: ToolEnded, now: Instant) -> list[Effect]:
-        found, ran = match_ended(self._cases.values(), event, now)
+        found, ran = match_ended(self.board.cases.values(), event, now)
         if found is None:
             return []
         if not found.is_open():
@@ -612,11 +585,11 @@ class Desk:
         effects: list[Effect] = [
             Record(found.request.id, RanEntry(found.request.id, ran, now.wall, found.version)),
         ]
-        return effects + (self._edit(found) if retold else [])
+        return effects + (self.board.edit(found) if retold else [])
 
     def _on_moved(self, event: SessionMoved, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for found in self._of_session(event.session_id):
+        for found in self.board.of_session(event.session_id):
             if found.request.call.agent_id != event.agent_id:
                 continue  # a subagent in the background waits on while the main thread moves, and the other way round
             known = bool(event.prompt_id and found.request.prompt_id)
@@ -631,20 +604,16 @@ class Desk:
 
     def _on_posted(self, event: Posted) -> list[Effect]:
         effects: list[Effect] = []
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is not None:
             found.pending.discard(event.copy.chat_id)
             found.copies[event.copy] = max(event.version, found.copies.get(event.copy, 0))
             effects.append(Record(found.request.id, CopyEntry(found.request.id, event.copy, event.version)))
-            effects += self._mend(found, event.copy)
-        return effects + self._sweep(event.copy)
-
-    def _sweep(self, newest: Copy) -> list[Effect]:
-        known = (copy for case in self._cases.values() for copy in (*case.copies, *case.prompts))
-        return list(self._soundings.sweep(newest, known))
+            effects += self.board.mend(found, event.copy)
+        return effects + self.board.sweep(event.copy)
 
     def _on_post_failed(self, event: PostFailed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None:
             return []
         found.pending.discard(event.chat_id)
@@ -653,7 +622,7 @@ class Desk:
         return []
 
     def _on_edited(self, event: Edited) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or event.copy not in found.copies:
             return []
         found.copies[event.copy] = max(event.version, found.copies[event.copy])
@@ -662,12 +631,12 @@ class Desk:
         return []
 
     def _on_whole_posted(self, event: WholePosted) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is not Phase.OPEN or event.chat_id not in found.chats:
             return []
         found.seen_in.add(event.chat_id)
         found.version += 1
-        effects = self._edit(found)
+        effects = self.board.edit(found)
         if found.seen_in >= set(found.chats):  # it is remembered as seen by all, or not at all
             return [Record(found.request.id, SeenEntry(found.request.id)), *effects]
         return effects
@@ -675,18 +644,18 @@ class Desk:
     def _on_poll_resumed(self, event: PollResumed) -> list[Effect]:
         effects: list[Effect] = []
         if event.away_s > TAPS_KEPT_S:
-            for found in self._cases.values():
+            for found in self.board.cases.values():
                 if found.phase is Phase.OPEN and found.copies:
                     found.refreshed = True
                     found.version += 1
-                    effects += self._edit(found)
+                    effects += self.board.edit(found)
         return effects
 
     # Endings
 
     def _settle_due(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for found in list(self._cases.values()):
+        for found in list(self.board.cases.values()):
             due = found.next_deadline()
             if due is None or now.mono < due:
                 continue
@@ -702,7 +671,7 @@ class Desk:
         return effects
 
     def _on_record_failed(self, event: RecordFailed, now: Instant) -> list[Effect]:
-        found = self._cases.get(event.request_id)
+        found = self.board.cases.get(event.request_id)
         if found is None or found.phase is Phase.SETTLED:
             return []
         query_id, found.query_id = found.query_id, ""
@@ -714,13 +683,13 @@ class Desk:
                 AnswerTap(query_id, "This could not be recorded, so it does not count. Answer at the terminal.", True)
             )
         if unseen:
-            effects.append(Post(self._card(found), found.chats))
+            effects.append(Post(self.board.card(found), found.chats))
         return effects
 
     def _on_stopped(self, now: Instant) -> list[Effect]:
         self._stopping = True
         effects: list[Effect] = []
-        for found in list(self._cases.values()):
+        for found in list(self.board.cases.values()):
             if found.phase is Phase.OPEN:
                 effects += self._settle(found, Outcome.STOPPED, now)
             elif found.phase is Phase.LEAVING:
@@ -749,44 +718,7 @@ class Desk:
         found.answer = slimmed_answer(found.request, found.answer)
         found.request = slimmed(found.request)
         # The request is over, but a copy of its card may stand where we do not know of it.
-        return [*effects, *self._soundings.sound(found.pending)]
-
-    # Cards
-
-    def _card(self, found: Case, chat_id: int | None = None) -> Card:
-        if chat_id is None:
-            chat_id = next(iter(found.seen_in), found.chats[0] if found.chats else 0)
-        listed = tuple(self._cases[one].request for one in found.draft.listed if one in self._cases)
-        return found.card(chat_id, several=len(self._together(found, chat_id)), listed=listed)
-
-    def _post(self, found: Case, chats: Iterable[int]) -> list[Effect]:
-        cards = {chat_id: self._card(found, chat_id) for chat_id in chats}
-        return [Post(card, tuple(group)) for card, group in _grouped(cards)]
-
-    def _edit(self, found: Case, *, idle: bool = False) -> list[Effect]:
-        """Bring all copies up to date. Where not everything was shown, or less is allowed, they have other buttons."""
-        cards = {copy: self._card(found, copy.chat_id) for copy in found.copies}
-        return [Edit(card, tuple(copies), idle) for card, copies in _grouped(cards)]
-
-    def _tell_places(self) -> list[Effect]:
-        """Each card says which of how many it is, and how many go together. That can wait for quieter moments."""
-        waiting = [case for case in self._cases.values() if case.phase is Phase.OPEN]
-        together = {chat_id: batches.sizes(waiting, chat_id) for chat_id in self._roster.chats}
-        effects: list[Effect] = []
-        for number, found in enumerate(waiting, start=1):
-            session_id = found.request.call.session_id
-            several = tuple(sizes.get(session_id, 0) for sizes in together.values())
-            if found.told is None and not found.caller_here:
-                continue  # of an earlier run: what stands around it is known again when its caller is back
-            if found.copies and found.told != (number, len(waiting), several):
-                found.told = (number, len(waiting), several)
-                found.place = (number, len(waiting))
-                effects += self._edit(found, idle=True)
-        return effects
-
-    def _show_again(self, found: Case, copy: Copy) -> list[Effect]:
-        """Somebody tapped what the card no longer offers: it may have been left behind by a restart."""
-        return [Edit(self._card(found, copy.chat_id), (copy,), idle=True)] if copy in found.copies else []
+        return [*effects, *self.board.sound(found)]
 
     # Small things
 
@@ -802,43 +734,6 @@ class Desk:
         if len(self._heard) > HEARD_KEPT:
             del self._heard[next(iter(self._heard))]
         return False
-
-    def _mend(self, found: Case, copy: Copy) -> list[Effect]:
-        """Bring one copy up to date, where it shows an older version."""
-        behind = found.copies.get(copy, found.version) < found.version
-        return [Edit(self._card(found, copy.chat_id), (copy,))] if behind else []
-
-    def _learn(self, found: Case, copy: Copy) -> list[Effect]:
-        """A tap on a message we did not know of: a send that timed out had arrived. It is a copy from now on."""
-        if copy in found.copies or copy.message_id <= 0 or len(found.copies) >= MOST_COPIES:
-            return []
-        if any(copy in other.copies or copy in other.prompts for other in self._cases.values()):
-            return []  # a made-up tap that names another request's card must not change that card
-        found.copies[copy] = 0
-        self._soundings.note(copy)
-        return [Record(found.request.id, CopyEntry(found.request.id, copy, 0))]
-
-    def _of_session(self, session_id: str) -> list[Case]:
-        """The requests of a session that somebody other than the phone can still end. No session id: none."""
-        return [
-            found
-            for found in self._cases.values()
-            if session_id and found.request.call.session_id == session_id and found.is_open()
-        ]
-
-    def _forget(self) -> None:
-        settled = [request_id for request_id, found in self._cases.items() if found.phase is Phase.SETTLED]
-        for request_id in settled[: max(0, len(settled) - SETTLED_KEPT)]:
-            del self._cases[request_id]
-
-
-def _grouped(cards: Mapping[Key, Card]) -> list[tuple[Card, list[Key]]]:
-    """Places whose cards have the same buttons, with that card."""
-    groups: dict[tuple[Choice, ...], tuple[Card, list[Key]]] = {}
-    for place, card in cards.items():
-        key = tuple(replace(choice, decision=NO_OPINION) for choice in card.choices)  # the seal stands for it
-        groups.setdefault(key, (card, []))[1].append(place)
-    return list(groups.values())
 
 
 def _answered(effects: list[Effect], answer: AnswerTap) -> list[Effect]:

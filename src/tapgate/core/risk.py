@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from tapgate.core.risk_files import Touch
@@ -33,7 +34,7 @@ def assess(tool: str, tool_input: Mapping[str, Any], *, cwd: str, project: str, 
     """The risks of this call in the order of the table, each at most once. Never raises; bounded in time and memory."""
     where = ground(_plain(home), _plain(project), _plain(cwd))
     here = where.locate(_plain(cwd) or where.project, "/")
-    scene = _scene(tool, tool_input, here, where)
+    scene = replace(_scene(tool, tool_input, here, where), fields=tool_input, words=_words(tool, tool_input, cwd))
     found = []
     for rule in RULES:
         sentence = rule.find(scene)
@@ -90,6 +91,14 @@ def _command(fields: Mapping[str, Any]) -> str | None:
     if isinstance(command, list) and command and all(isinstance(word, str) for word in command[:1000]):
         return " ".join(_quoted(_plain(word)) for word in command[:1000])
     return None
+
+
+def _words(tool: str, fields: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
+    """Where one letter for another leads to another program, file or machine."""
+    command, url = _command(fields), fields.get("url")
+    own = [command] if command is not None and tool != "apply_patch" else []
+    own += [url[:4096]] if isinstance(url, str) else []
+    return (tool, cwd, *own, *islice(_paths(fields), MAX_PATHS))
 
 
 def _quoted(word: str) -> str:

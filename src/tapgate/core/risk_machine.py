@@ -132,6 +132,8 @@ def process_control(call: Call, scene: Scene) -> str | None:
     if call.name == "brew" and plain[:1] == ["services"] and plain[1:2] not in ([], ["list"], ["info"]):
         return f"Changes a service: brew services {plain[1][:30]}"
     if call.name in ("docker", "podman", "nerdctl", "docker-compose"):
+        if "compose" in (*plain[:1], call.name.removeprefix("docker-")):
+            return None  # the project's own services, which `up` brings back; volumes are another rule's
         verb = next((text for text in plain[:4] if text in _CONTAINER_VERBS), None)
         inside = plain[:1] in (["run"], ["exec"], ["build"], ["volume"]) or "run" in plain[:2] or "exec" in plain[:2]
         return (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tapgate.core import risk_git, risk_machine, risk_running, risk_touching
+from tapgate.core.risk_characters import find_hidden, find_look_alike, texts_in
 from tapgate.core.risk_scene import Finder, Scene, each_call
 
 
@@ -33,7 +34,27 @@ def _too_long(scene: Scene) -> str | None:
     return "Too long or too tangled to check all of it; look closely" if scene.cut else None
 
 
+def _hidden(scene: Scene) -> str | None:
+    return find_hidden((*scene.words, *texts_in(scene.fields)))
+
+
+def _look_alike(scene: Scene) -> str | None:
+    return find_look_alike(scene.words)
+
+
 RULES: tuple[Rule, ...] = (
+    Rule(
+        "hidden-characters",
+        "characters that cannot be seen or that turn the text around, escapes of terminals, in any field",
+        "Has characters that cannot be seen",
+        _hidden,
+    ),
+    Rule(
+        "look-alike",
+        "letters of another script among Latin ones, in a command, a path or an address",
+        "Has a word that is not what it looks like",
+        _look_alike,
+    ),
     Rule(
         "touches-tapgate",
         "tapgate's config, state and socket; its commands, other than those that only show something; stopping it",
@@ -97,6 +118,12 @@ RULES: tuple[Rule, ...] = (
         each_call(risk_running.obfuscated),
     ),
     Rule(
+        "slips-in-code",
+        "LD_PRELOAD, BASH_ENV, NODE_OPTIONS=--require and the like; PATH=.:…; tar --to-command",
+        "Makes programs run other code than theirs",
+        each_call(risk_running.slips_in_code),
+    ),
+    Rule(
         "secrets-sent",
         "files or variables that may hold secrets go to another machine",
         "Sends what may hold secrets to another machine",
@@ -137,6 +164,12 @@ RULES: tuple[Rule, ...] = (
         "git rebase, reset --hard, commit --amend, filter-branch, checkout -- ., stash drop, branch -D, reflog expire",
         "Rewrites history or throws work away",
         each_call(risk_git.history_rewrite),
+    ),
+    Rule(
+        "changes-source",
+        "git remote set-url; the registry of npm, the index of pip",
+        "Changes where code comes from or goes to",
+        each_call(risk_running.redirects),
     ),
     Rule(
         "publishes",

@@ -38,6 +38,8 @@ def run_texts(call: Call) -> list[Arg]:
         found = [arg for flag, arg in zip(call.texts, call.args[1:], strict=False) if flag in flags]
         script = next((arg for arg in call.args if not arg.text.startswith("-")), None)
         return found or ([script] if script is not None and script.inner else [])
+    if call.name in ("make", "gmake", "just"):
+        return [arg for arg in call.args if arg.inner]
     return []
 
 
@@ -120,6 +122,9 @@ def runs_remote_package(call: Call, scene: Scene) -> str | None:
         package = next((text for text in words[1:] if "://" in text or text.startswith(("npm:", "jsr:"))), None)
     elif call.name in ("pip", "npm", "yarn", "pnpm", "bun", "uv") and {"install", "add", "i"} & set(words[:2]):
         package = next((text for text in words if re.match(r"(git\+)?(https?|ssh)://|git\+|github:", text)), None)
+    elif call.name in ("kubectl", "oc") and words[:1] in (("apply",), ("create",), ("replace",)):
+        url = next((text for text in words[1:] if re.match(r"https?://", text)), None)
+        return f"Takes what {url[:60]} says into the cluster" if url else None
     if not package or package.startswith((".", "/")) or _PINNED.search(package):
         return None
     bare = re.sub(r"(?<=.)@[^/]*$", "", package)
@@ -168,7 +173,7 @@ _HARMLESS_EVAL = names(
 )
 _RUNS_CODE = re.compile(r"\b(?:exec|eval|Function|instance_eval|system|popen)\b")
 _DECODES = re.compile(
-    r"b64decode|base64|fromhex|unhexlify|decompress|marshal|rot_?13|\batob\b|Buffer\.from|\bunpack|\bchr\(|fromCharCode"
+    r"b64decode|base64|fromhex|unhexlify|decompress|marshal|rot_?13|\batob\b|Buffer\.from|\b(?:un)?pack\b|\bchr\(|fromCharCode"
     r"|\[::-1\]|reverse\(|urlopen|requests\.get"
 )
 
@@ -210,6 +215,8 @@ def runs_elsewhere(call: Call, scene: Scene) -> str | None:
     words = call.texts
     if call.name in ("ssh", "autossh", "mosh"):
         operands = sort_options(call.args, "BbcDEeFIiJLlmOopQRSWw").operands
+        if len(operands) == 1 and operands[0].text.startswith("git@"):
+            return None  # a greeting from a host of repositories, which gives nobody a shell
         return f"Runs on another machine: {operands[0].shown}" if operands else None
     if call.name == "kubectl" and "exec" in words[:3]:
         return "Runs in a container of the cluster"
@@ -246,3 +253,36 @@ def opens_remote_shell(call: Call, scene: Scene) -> str | None:
 
 def fork_bomb(scene: Scene) -> str | None:
     return "Starts itself again and again until the machine stands still" if scene.bomb else None
+
+
+_LOADERS = names("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PYTHONSTARTUP PERL5OPT RUBYOPT PROMPT_COMMAND")
+_LOADING_OPTIONS = re.compile(r"--(?:require|import|loader|experimental-loader)\b|(?:^|\s)-r\b")
+
+
+def slips_in_code(call: Call, scene: Scene) -> str | None:
+    """Another program than the one that is named, or more than it: by the environment, or by an option."""
+    given = list(call.settings)
+    if call.name in ("export", "declare", "typeset"):
+        given += [(name, Arg(value)) for name, sign, value in (text.partition("=") for text in call.texts) if sign]
+    for name, value in given:
+        if name in _LOADERS and value.text:
+            return f"Makes programs load code of its own by {name}"
+        if name == "NODE_OPTIONS" and _LOADING_OPTIONS.search(value.text):
+            return "Makes node load code of its own by NODE_OPTIONS"
+        if name == "PATH" and re.match(r"(?:\.?(?::|$)|/tmp/|/var/tmp/|/dev/shm/)", value.text):
+            return "Makes programs be looked for where anything may lie"
+    if call.name == "tar" and any(text.startswith("--to-command") for text in call.texts):
+        return "Runs a command for each file of an archive"
+    return None
+
+
+def redirects(call: Call, scene: Scene) -> str | None:
+    """Where code and packages come from or go to, from now on."""
+    words = [text for text in call.texts if not text.startswith("-")]
+    if call.name == "git" and words[:2] in (["remote", "set-url"], ["remote", "rename"]):
+        return "Changes which repository pushes go to"
+    if call.name in ("npm", "yarn", "pnpm") and words[:2] == ["config", "set"] and "registry" in "".join(words[2:3]):
+        return "Changes where packages come from"
+    if call.name == "pip" and words[:2] == ["config", "set"] and "index-url" in "".join(words[2:3]):
+        return "Changes where packages come from"
+    return None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from tapgate.core.risk_files import Touch, deletes_of, reads_of, writes_of
 from tapgate.core.risk_paths import Ground, Kind, kind_of
@@ -19,6 +20,8 @@ class Scene:
     writes: tuple[Touch, ...] = ()
     deletes: tuple[Touch, ...] = ()
     url: str = ""  # what a tool, not a command, would fetch
+    fields: Mapping[str, Any] = field(default_factory=dict)  # the whole input
+    words: tuple[str, ...] = ()  # of the input: the command, paths and addresses
     broken: bool = False
     cut: bool = False
     bomb: bool = False

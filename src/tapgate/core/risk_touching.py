@@ -123,12 +123,22 @@ def destructive_delete(call: Call, scene: Scene) -> str | None:
     return None
 
 
+_CACHES = names(
+    """
+    node_modules __pycache__ .pytest_cache .mypy_cache .ruff_cache .hypothesis .tox .nox .next .nuxt .turbo
+    .parcel-cache .svelte-kit .nyc_output .eslintcache .gradle
+    """
+)
+
+
 def _worth(operands: tuple[Arg, ...], call: Call, scene: Scene) -> list[Arg]:
-    """Without what lies below a directory for temporary files."""
+    """Without what lies below a directory for temporary files, and what the project's tools make again."""
     kept = []
     for arg in operands:
         path = scene.ground.locate(arg.text, call.cwd)
         top = arg.glob and path.count("/") == 2  # /tmp/* is everybody's
+        if not call.away and not arg.glob and scene.ground.owns(path) and path.rsplit("/", 1)[-1] in _CACHES:
+            continue
         if call.away or top or not is_temporary(path):
             kept.append(arg)
     return kept

@@ -25,12 +25,12 @@ _ENDED = {
 }
 
 ASKS_AT_TERMINAL = frozenset(
-    {
-        *(Outcome.EXPIRED, Outcome.STOPPED, Outcome.RELEASED),
-        *(Outcome.NOT_SHOWN, Outcome.NOT_RECORDED, Outcome.CALLER_LOST),
-    }
+    {Outcome.EXPIRED, Outcome.STOPPED, Outcome.RELEASED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED}
 )
-"""After these the question is still open for the agent, and it asks at the terminal."""
+"""After these the question is still open for the agent, and it asks at the terminal.
+
+Not after CALLER_LOST: Codex kills its hook without a word when somebody presses Esc, and then asks nothing.
+"""
 
 
 def ended(card: Card) -> str:

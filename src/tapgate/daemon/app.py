@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import asdict
 from pathlib import Path
 
 import anyio
@@ -25,7 +28,10 @@ from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
-from tapgate.daemon.sockets import identity_of, inherited_socket, open_socket, remove_socket
+from tapgate.daemon.notify import Notifier, Watchdog
+from tapgate.daemon.reports import Reports
+from tapgate.daemon.sessions import Sessions
+from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Background, Instant, Request, Risk
@@ -43,10 +49,23 @@ PURGE_S = 86_400.0
 class Daemon:
     """One run, from start to stop."""
 
-    def __init__(self, config: Config, token: str, *, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        token: str,
+        *,
+        report: Callable[[str], None],
+        debug: Callable[[str], None] = lambda line: None,
+        inherited: socket.socket | None = None,
+        notifier: Notifier | None = None,
+    ) -> None:
         self._config = config
         self._token = token
-        self._report = report
+        self._report = self._reports = Reports(report, wall=time.time)
+        self._sessions = Sessions(wall=time.time)
+        self._debug = debug
+        self._inherited = inherited
+        self._notifier = notifier or Notifier()
         self._people = config.persons()
         self._setting = Setting(
             clock=_clock_words,
@@ -61,14 +80,17 @@ class Daemon:
 
     async def run(self, ready: Callable[[str], None]) -> None:
         config = self._config
-        make_private_dir(config.socket_path.parent)
         async with AsyncExitStack() as stack:
-            self._lock_socket(stack)
+            # systemd's socket is where its unit says, and its directory may be somebody else's: nothing is made there.
+            if self._inherited is None:
+                make_private_dir(config.socket_path.parent)
+                self._lock_socket(stack)
             self._lock_state(stack)
-            sock = inherited_socket()
+            sock = self._inherited
             if sock is None:
                 sock = open_socket(config.socket_path)
                 stack.callback(remove_socket, config.socket_path, identity_of(config.socket_path))
+            self._place = str(sock.getsockname())
             stack.callback(sock.close)
             self._journal = await Journal.open(
                 config.state_dir / "journal.db",
@@ -99,7 +121,15 @@ class Daemon:
                 report=self._report,
             )
             self._engine.connect(self._front)
-            listener = Listener(sock, self._engine, report=self._report, status=self._status)
+            listener = Listener(
+                sock,
+                self._engine,
+                report=self._report,
+                status=self._status,
+                noted=self._sessions.note,
+                caller_uids=config.caller_uids,
+                debug=self._debug,
+            )
             await self._serve(listener, ready)
 
     def _hold_of(self, request: Request) -> float:
@@ -140,8 +170,18 @@ class Daemon:
             await group.start(self._front.run)
             async with anyio.create_task_group() as callers:
                 await callers.start(listener.run)
-                ready(f"tapgate is ready: {_count(len(self._people))}, listening at {self._config.socket_path}")
+                ready(f"tapgate is ready: {_count(len(self._people))}, listening at {self._place}")
+                self._notifier.ready(self._health())
+                group.start_soon(
+                    Watchdog(
+                        self._notifier,
+                        overdue_s=self._front.poller.overdue_s,
+                        status=self._health,
+                        report=self._report,
+                    ).run
+                )
                 await self._stop.wait()
+                self._notifier.stopping("stopping: callers are answered, cards are edited")
                 listener.stop()
                 await self._engine.handle(Stopped())
                 callers.cancel_scope.deadline = anyio.current_time() + LEAVE_S
@@ -156,6 +196,7 @@ class Daemon:
                 self._stop.set()
 
     async def _emit(self, event: Event, offset: int | None) -> None:
+        self._debug(f"telegram: {type(event).__name__}, offset {offset}")
         await self._engine.handle(event, offset)
         if isinstance(event, PollResumed) and time.time() - self._poll_noted > NOTE_POLL_S:
             self._poll_noted = time.time()
@@ -178,18 +219,36 @@ class Daemon:
     def _status(self) -> bytes:
         """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""
         poller = self._front.poller
+        cards = self._engine.desk.open_cards()
+        waiting = Counter((card.request.caller.agent, card.request.call.session_id) for card in cards)
         return json.dumps(
             {
+                "running": True,
                 "version": __version__,
                 "pid": os.getpid(),
                 "started_at": self._started_at,
+                "uptime_s": round(time.time() - self._started_at, 1),
                 "people": len(self._people),
-                "open_requests": len(self._engine.desk.open_cards()),
+                "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
+                "open_requests": len(cards),
+                "sessions": [
+                    {**asdict(session), "open_requests": waiting[session.agent, session.id]}
+                    for session in self._sessions.sessions()
+                ],
                 "last_poll_at": poller.last_success,
                 "telegram": poller.trouble or "ok",
                 "journal": self._journal.failure or "ok",
+                "reports": [asdict(report) for report in self._reports.last()],
             }
         ).encode()
+
+    def _health(self) -> str:
+        """The same in a line, for the service's manager."""
+        poller = self._front.poller
+        heard = f"heard at {_clock_words(poller.last_success)}" if poller.last_success else "not heard yet"
+        journal = f"; the journal fails: {self._journal.failure}" if self._journal.failure else ""
+        trouble = f"; {poller.trouble}" if poller.trouble else ""
+        return f"{_count(len(self._people))}, Telegram {heard}{trouble}{journal}"
 
     async def _purge(self) -> None:
         while True:

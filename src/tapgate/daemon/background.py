@@ -10,8 +10,9 @@ from tapgate.model import Background, OnDisk, Request
 
 def look_around(request: Request, *, home: str, now: float) -> Background:
     """Blocking: run it in a worker thread. Whatever cannot be read is left out."""
+    tool = request.call.tool if request.caller.agent == "claude" else ""  # the others' transcripts are other files
     return Background(
-        why=read_last_words(request.transcript_path, request.call.agent_id),
+        why=read_last_words(request.transcript_path, request.call.agent_id, tool=tool),
         on_disk=_on_disk(request, home, now),
     )
 

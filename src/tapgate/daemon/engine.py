@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Protocol
 
 import anyio
@@ -35,6 +36,7 @@ from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
+MOST_OWED = 1000
 
 
 class Records(Protocol):
@@ -84,6 +86,7 @@ class Engine:
         self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
+        self._owed: list[Entry] = []
         self._lock = anyio.Lock()
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
@@ -182,10 +185,12 @@ class Engine:
             return {}
         try:
             await self._records.record([record.entry for record in records], at=now.wall, offset=offset)
+            await self._make_up(now)
             return {}
         except JournalError as error:
             if len(records) <= 1:
                 self._report(str(error))
+                self._owe(records)
                 return {id(record): str(error) for record in records}
         failed = {}
         for number, record in enumerate(records, start=1):
@@ -194,8 +199,23 @@ class Engine:
                 await self._records.record([record.entry], at=now.wall, offset=offset if last else None)
             except JournalError as error:
                 self._report(str(error))
+                self._owe([record])
                 failed[id(record)] = str(error)
         return failed
+
+    def _owe(self, records: Sequence[Record]) -> None:
+        """What is no gate has happened all the same: how a request ended must not be forgotten with a full disk."""
+        self._owed += [record.entry for record in records if not record.gate]
+        del self._owed[:-MOST_OWED]
+
+    async def _make_up(self, now: Instant) -> None:
+        """The journal takes something again: write what it could not take before, as far as it still makes sense."""
+        owed, self._owed = self._owed, []
+        for entry in owed:
+            try:
+                await self._records.record([entry], at=now.wall)
+            except JournalError as error:
+                self._report(f"what could not be recorded before cannot be recorded now: {error}")
 
     def _reply(self, effect: Reply) -> None:
         line = self._lines.get(effect.request.id)
@@ -253,4 +273,13 @@ def _is_alive(pid: int) -> bool:
         return False
     except (OSError, OverflowError):
         return True
-    return True
+    return not _is_zombie(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    """Whether it has ended and its parent has not asked yet: in a container, process 1 may never do. Linux only."""
+    try:
+        # pid (name) state …: the name may hold anything, so what counts comes after the last bracket.
+        return Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1] == [b"Z"]
+    except OSError:
+        return False

@@ -6,14 +6,14 @@ import math
 import os
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 
 import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from tapgate.agents import dialect_of
-from tapgate.agents.dialect import Nothing
+from tapgate.agents.dialect import Heard, Nothing
 from tapgate.core.events import CallerConfirmed, CallerGone, Left
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
@@ -23,6 +23,7 @@ from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_f
 
 STALL_S = 10.0  # a whole frame must be here by then
 MOST_CALLERS = 500
+MOST_HELD_BYTES = 32 * 1024 * 1024  # of questions that wait; in memory they may take eight times as much
 HANG_UP_STALLS = 3  # so many times as long as a frame may take, a caller may stay after its answer
 ACCEPT_AGAIN_S = 0.1  # after the system had no file descriptor left for one more caller
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -93,13 +94,23 @@ class Listener:
         stall_s: float = STALL_S,
         most_callers: int = MOST_CALLERS,
         status: Callable[[], bytes] = bytes,
+        noted: Callable[[Caller, Heard], None] = lambda caller, heard: None,
+        caller_uids: Collection[int] = (),
+        most_held_bytes: int = MOST_HELD_BYTES,
+        debug: Callable[[str], None] = lambda line: None,
     ) -> None:
         self._sock = sock
         self._engine = engine
         self._report = report
         self._status = status
+        self._debug = debug
+        self._noted = noted
+        self._caller_uids = frozenset({os.getuid(), *caller_uids})
         self._stall_s = stall_s
         self._most_callers = most_callers
+        self._most_held_bytes = most_held_bytes
+        self._held_bytes = 0
+        self._parsing = anyio.Lock()  # large questions are parsed one by one: at its height it takes the most memory
         self._callers = 0
         self._accepting = anyio.CancelScope()
 
@@ -148,7 +159,7 @@ class Listener:
     async def _talk(self, connection: Connection, stream: SocketStream) -> None:
         try:
             uid = peer_uid(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
-            if uid != os.getuid():
+            if uid not in self._caller_uids:
                 raise FrameError("this daemon belongs to another user")
             if self._callers > self._most_callers:
                 raise FrameError(f"more than {self._most_callers} callers are waiting")
@@ -156,8 +167,19 @@ class Listener:
                 header = await connection.header()
                 if header is None:
                     return
-                body = await connection.body(header.size_bytes)
-            await self._take(connection, header, body)
+                held = header.size_bytes
+                if self._held_bytes + held > self._most_held_bytes:
+                    raise FrameError("the questions that wait already take all the memory there is for them")
+                self._held_bytes += held
+                try:
+                    body = await connection.body(header.size_bytes)
+                except BaseException:
+                    self._held_bytes -= held
+                    raise
+            try:
+                await self._take(connection, header, body)
+            finally:
+                self._held_bytes -= held
         except TimeoutError:
             await self._refuse(connection, f"no whole frame came within {self._stall_s:g} s")
         except TapgateError as error:
@@ -180,9 +202,13 @@ class Listener:
     async def _ask(self, connection: Connection, request_id: str, caller: Caller, body: bytes) -> None:
         dialect = dialect_of(caller.agent)
         if len(body) > WORKER_BYTES:
-            heard = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
+            async with self._parsing:
+                heard = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
         else:
             heard = dialect.parse(request_id, caller, body)
+        # Of the id only a part, as the whole is the caller's secret; of what it says nothing.
+        self._debug(f"caller {caller.pid}, {request_id[:8]}: {type(heard).__name__}, {len(body)} bytes")
+        self._noted(caller, heard)
         if isinstance(heard, Request):
             await self._wait(connection, heard)
             return

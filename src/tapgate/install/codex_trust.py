@@ -65,6 +65,14 @@ def hooks_are_off(config: Mapping[str, Any]) -> bool:
     return _table(config, "features").get("hooks") is False
 
 
+def trusts_project(config: Mapping[str, Any], folder: Path) -> bool:
+    """Whether Codex reads what a project brings along: only where the user trusts this directory or its repository."""
+    projects = _table(config, "projects")
+    real = folder.resolve()
+    root = next((one for one in (real, *real.parents) if (one / ".git").exists()), real)
+    return any(_table(projects, str(one)).get("trust_level") == "trusted" for one in (folder, real, root))
+
+
 def never_asks(config: Mapping[str, Any]) -> bool:
     return config.get("approval_policy") == "never"
 

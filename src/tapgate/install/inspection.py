@@ -82,7 +82,7 @@ def inspect(
         managed = [file for path in _managed(managed_dirs) for file in _read(path, findings)]
         findings += _claude(files, managed)
     elif places:
-        findings += _codex(places, environ=environ, home=home)
+        findings += _codex(places, environ=environ, home=home, cwd=cwd)
     return tuple(dict.fromkeys(replace(finding, sentence=plain(finding.sentence)) for finding in findings))
 
 
@@ -270,7 +270,7 @@ def _name(place: Place) -> str:
 # What Codex's say
 
 
-def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home: Path) -> Iterator[Finding]:
+def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home: Path, cwd: Path) -> Iterator[Finding]:
     folder = agent_dir("codex", environ=environ, home=home)
     try:
         state = codex_trust.read_config(folder / "config.toml")
@@ -290,6 +290,12 @@ def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home
             "Set it to on-request to be asked.",
         )
     for path, place in places:
+        if path.parent != folder and not codex_trust.trusts_project(state, cwd):
+            yield Finding(
+                Level.FAULT,
+                f"{path}: Codex does not read it, because this project is not trusted.",
+                "Start codex here and trust the project, or use --scope user.",
+            )
         match codex_trust.trust_of(state, path, place):
             case codex_trust.Trust.TRUSTED:
                 yield Finding(Level.OK, "Codex trusts the hook.")

@@ -7,6 +7,7 @@ import json
 from collections import deque
 from collections.abc import Coroutine
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Any, TypeVar
 
 from starlette.requests import ClientDisconnect, Request
@@ -71,7 +72,8 @@ class BotApi:
             return Response(status_code=_HUNG_UP)  # nobody reads it
         call.status, call.description = reply.status, reply.description or None
         self._changes.publish(Progress())
-        return Response(reply.content, reply.status, media_type=reply.content_type)
+        date = {"date": formatdate(self._clock.date(), usegmt=True)}  # by which others compare their clocks
+        return Response(reply.content, reply.status, headers=date, media_type=reply.content_type)
 
     async def _reply(self, request: Request, call: Call) -> Reply:
         if request.path_params["token"] != self._token:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from tapgate.core import words
 from tapgate.core.drafts import edited_text
-from tapgate.core.masking import mask_text
 from tapgate.core.risk import sentence_of
 from tapgate.model import Act, Background, Card, Choice, Outcome, Phase, Ran, Request, Risk
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
@@ -16,7 +16,7 @@ from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.setting import Clock, Setting
 from tapgate.telegram.steps import left_out_of_questions, step_of
-from tapgate.telegram.text import Clipper, escape, units, visible
+from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
 
 # Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
 _QUESTION_UNITS = 2200
@@ -144,12 +144,10 @@ def _question(request: Request, background: Background, setting: Setting) -> tup
 
 
 def _shown(request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting) -> list[str]:
-    clipper.left_out += content.cut
-    top = [_what(request, clipper, setting)]
-    if content.head:
-        top.append(
-            f"<code>{clipper.take(setting.place(content.head, request.project), _HEAD_UNITS, one_line=True)}</code>"
-        )
+    described = describe(request, setting)
+    content = replace(content, cut_more=content.cut_more or described.cut_more)
+    clipper.left_out += content.cut + described.cut
+    top = [_what(request, content, described.body, clipper, setting)]
     bottom = [
         f"<i>{clipper.take(aside, _NOTE_UNITS, one_line=True)}</i>" for aside in content.asides[:_MOST_ASIDES] if aside
     ]
@@ -216,11 +214,13 @@ def _gist(request: Request, setting: Setting) -> list[str]:
     return [*lines, "🙈 Your config sends a summary only: <b>what you allow here, you have not seen.</b>"]
 
 
-def _what(request: Request, clipper: Clipper, setting: Setting) -> str:
+def _what(request: Request, content: Content, description: str, clipper: Clipper, setting: Setting) -> str:
     line = f"<b>{clipper.take(_tool(request), _TOOL_UNITS, one_line=True)}</b>"
+    if content.head:
+        place = setting.place(content.head, request.project)
+        line += f" <code>{clipper.take(place, _HEAD_UNITS, one_line=True)}</code>"
     if request.event == "PreToolUse":
         line += " (before every call)"
-    description = describe(request, setting)
     if description:
         line += f" — {clipper.take(description, _NOTE_UNITS, one_line=True)}"
     return line
@@ -309,10 +309,9 @@ def _line(text: str, setting: Setting, most: int = _LINE_UNITS) -> str:
 
 def _last(text: str, most: int, setting: Setting) -> str:
     """The end of a longer text: what was said right before the call."""
-    if setting.mask:
-        text = mask_text(text).text
-    shown = visible(text[-most:])
-    cut = len(text) > most or units(shown) > most
+    tail = masked_tail(text) if setting.mask else text
+    shown = visible(tail[-most:])
+    cut = len(tail) > most or len(text) > most > len(tail) or units(shown) > most
     while units(shown) > most:
         shown = shown[len(shown) // 10 + 1 :]
     return ("…" if cut else "") + escape(shown)

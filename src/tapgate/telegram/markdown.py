@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 
+from tapgate.telegram.forms.content import LANGUAGES
+
 MOST_STYLED = 50  # Telegram drops styles beyond the hundredth
 
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})\s*([A-Za-z0-9+#-]{0,20})\s*")
+_KNOWN = frozenset({"", *LANGUAGES.values(), "text", "console", "shell", "sh", "ts", "js", "py", "yml", "dockerfile"})
 _HEADING = re.compile(r"#{1,6} +(.*?)(?: +#+)?")
 _BULLET = re.compile(r"(\s*)[-*+] (?:\[( |x|X)\] )?(.*)")
 _INLINE = re.compile(r"`([^`\n]+)`|\*\*(?! )([^*\n`]+?)(?<! )\*\*")
@@ -40,7 +43,7 @@ def render_markdown(escaped: str) -> str:
                 fence, code = "", []
             else:
                 code.append(line)
-        elif match and styles.left > 0:
+        elif match and match[2] in _KNOWN and styles.left > 0:  # any other word could be a part of the plan
             parts += _quote(prose)
             prose, fence, language = [], match[1], match[2]
             styles.left -= 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ SLACK_S = 5.0
 LONGEST_BACKOFF_S = 30.0
 REPEAT_S = 1.0  # a server that answers at once with nothing new is not asked in a tight loop
 REBUILD_S = 5.0
+STEP_S = 60.0  # recording an update, however slow the disk is; longer means that nothing moves any more
 OFFSET_KEPT_S = 6 * 86_400  # after a week without updates Telegram may number them anew
 
 
@@ -36,8 +38,10 @@ class Poller:
         wall: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
         report: Callable[[str], None],
+        mono: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api = api
+        self._mono = mono
         self._offset = offset
         self._deliver = deliver
         self._resumed = resumed
@@ -48,6 +52,23 @@ class Poller:
         self._told = ""
         self.last_success = last_success  # on the wall clock: the health figure
         self.trouble = ""  # in words, why the last poll failed
+        self._expect(STEP_S)
+
+    def overdue_s(self) -> float:
+        """By how much the loop is late for its next step; negative while it makes attempts, whatever comes of them.
+
+        That is what the service's watchdog looks at. A dead network is no fault of this process, and a restart would
+        not help; a loop that does not even try any more is, and it does.
+        """
+        return self._mono() - self._due
+
+    def _expect(self, within_s: float) -> None:
+        """The next step is due by then."""
+        self._due = self._mono() + within_s
+
+    async def _rest(self, seconds: float) -> None:
+        self._expect(seconds)
+        await self._sleep(seconds)
 
     async def run(self) -> None:
         while True:
@@ -56,6 +77,7 @@ class Poller:
     async def poll_once(self) -> None:
         # The first poll, and the first after a failure, do not wait: what piled up is wanted now.
         timeout_s = 0 if self._failures or self.last_success is None or not self._told else TIMEOUT_S
+        self._expect(timeout_s + READ_S + SLACK_S)
         try:
             with anyio.fail_after(timeout_s + READ_S + SLACK_S):
                 updates = await calling(self._api.fetch(offset=self._offset, timeout_s=timeout_s))
@@ -64,7 +86,7 @@ class Poller:
             return
         except BusyError as error:
             self.trouble = str(error)
-            await self._sleep(error.retry_after_s)
+            await self._rest(error.retry_after_s)
             return
         except (OutageError, RefusedError) as error:
             await self._failed(str(error), slow=isinstance(error, ConflictError) or getattr(error, "slow", False))
@@ -77,7 +99,7 @@ class Poller:
             await self._take(update)
         await self._succeeded()
         if updates and self._offset == before:
-            await self._sleep(REPEAT_S)
+            await self._rest(REPEAT_S)
 
     async def _take(self, update: dict[str, Any]) -> None:
         number = update.get("update_id")
@@ -85,6 +107,7 @@ class Poller:
             return
         if self._offset is not None and number < self._offset:
             return
+        self._expect(STEP_S)
         try:
             await self._deliver(update, number + 1)
         except Exception as error:  # one strange update must not block the later ones
@@ -100,6 +123,7 @@ class Poller:
         if self._told not in ("", "ok"):
             self._report("Telegram answers again")
         self._told = "ok"
+        self._expect(STEP_S)
         try:
             await self._resumed(away_s)
         except Exception as error:  # whoever is told may fail; the next tap must be heard all the same
@@ -113,10 +137,11 @@ class Poller:
             self._report(sentence)
         if self._failures >= 2:
             await self._rebuild()
-        await self._sleep(LONGEST_BACKOFF_S if slow else min(2.0 ** min(self._failures - 1, 10), LONGEST_BACKOFF_S))
+        await self._rest(LONGEST_BACKOFF_S if slow else min(2.0 ** min(self._failures - 1, 10), LONGEST_BACKOFF_S))
 
     async def _rebuild(self) -> None:
         """What is wedged may refuse to be closed as well, or never come to an end of it."""
+        self._expect(REBUILD_S)
         try:
             with anyio.move_on_after(REBUILD_S):
                 await self._api.rebuild_polls()

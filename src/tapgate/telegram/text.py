@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
+from tapgate.core.characters import BLANK, EMOJI_STYLE
 from tapgate.core.masking import mask_text
 
 MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing
@@ -13,11 +15,9 @@ _WINDOW = 8192  # more than a card shows of any text
 _MARGIN = 2048  # longer than any secret but a private key, which is hidden also where its end is missing
 _MOST_MARKS = 3  # combining marks in a row that still look like a letter
 
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
+
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-# Letters and marks that draw nothing: fillers, joiners, variation selectors, the empty Braille cell.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
-_BLANK |= {chr(code) for code in (*range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0))}
-_EMOJI_STYLE = "\ufe0e\ufe0f"  # they belong behind a symbol, where they choose between text and emoji
 
 
 def units(text: str) -> int:
@@ -46,8 +46,7 @@ def _spelled(text: str, *, one_line: bool) -> Sequence[str]:
             category in _HIDDEN
             or category == "Zs"
             or marks > _MOST_MARKS
-            or character in _BLANK
-            or (character in _EMOJI_STYLE and before != "So")
+            or (character in BLANK and not (character in EMOJI_STYLE and before == "So"))
         ):
             shown.append(f"⟨U+{ord(character):04X}⟩")
         else:
@@ -114,3 +113,13 @@ def _masked_head(text: str) -> tuple[str, int]:
         return mask_text(text).text, 0
     # What stands at the window's end may be one half of a secret, so it is not shown.
     return mask_text(text[:_WINDOW]).text[:-_MARGIN], len(text) - _WINDOW + _MARGIN
+
+
+def masked_tail(text: str) -> str:
+    """The end of the text without its secrets; of a long one, without what stands where it was cut."""
+    end = _KEY_END.search(text)
+    if end and "PRIVATE KEY" not in text[: end.start()]:
+        text = text[end.start() :]  # a key whose beginning was cut off looks like no key
+    if len(text) <= _WINDOW:
+        return mask_text(text).text
+    return masked_tail(text[-_WINDOW:])[_MARGIN:]

@@ -1,0 +1,205 @@
+"""The daemon that runs, seen from the set-up commands: who it is, how it is halted for a while, and started anew.
+
+One bot has one listener: two that poll take each other's taps. So whoever pairs takes the daemon's place, locks
+included, and a daemon that starts meanwhile finds them taken. The people are read once, at its start: a change of them
+counts from the next one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryFile
+
+from tapgate.cli.dialog import Dialog
+from tapgate.cli.status import ask_status
+from tapgate.config import Config
+from tapgate.daemon.lock import Lock
+from tapgate.errors import LockedError, TapgateError
+from tapgate.install.service import Service, service_of
+from tapgate.paths import make_private_dir
+
+STOP_S = 30.0
+START_S = 30.0
+LOOK_S = 0.1
+
+
+def own_service() -> Service | None:
+    """This user's service manager, installed or not."""
+    return service_of(platform=sys.platform, home=Path.home(), environ=os.environ)
+
+
+class Daemons:
+    """The daemon of one config, whoever started it."""
+
+    def __init__(self, dialog: Dialog, config: Config, config_path: Path, service: Service | None) -> None:
+        self._dialog = dialog
+        self._config = config
+        self._config_path = config_path
+        self._service = service
+
+    def is_service_running(self) -> bool:
+        return self._service is not None and self._service.state().running
+
+    def pid(self) -> int | None:
+        """The process that holds the daemon's lock; 0 where it does not say its number, None where there is none."""
+        return self._noted_pid() if any(map(_is_locked, self._lock_paths())) else None
+
+    def is_stale(self) -> bool:
+        """Whether the running daemon read the config before the config's last change."""
+        with suppress(OSError, TapgateError):
+            return self._config_path.stat().st_mtime > float(ask_status(self._config.socket_path)["started_at"])
+        return False
+
+    @contextmanager
+    def replaced(self) -> Iterator[None]:
+        """In the daemon's place while this lasts. A service goes on afterwards; a daemon in a terminal does not."""
+        was_service = self.is_service_running()
+        if was_service:
+            self._halt_service()
+        with ExitStack() as stack:
+            if was_service and self._service is not None:
+                stack.callback(self._service.start)
+            try:
+                stack.enter_context(self._locks())
+            except LockedError:
+                self._halt_process(self._noted_pid())
+                stack.enter_context(self._locks())
+            yield
+
+    def refresh(self) -> None:
+        """A service has read the config anew afterwards; a daemon in a terminal has ended."""
+        with self.replaced():
+            pass
+
+    def renew(self) -> None:
+        """Have the daemon read the config again, where there is one; say what to do where that is not ours to do."""
+        if self.is_service_running() and self._service is not None:
+            if self._dialog.confirm("The running service has the old list. Restart it now?"):
+                self._service.stop()
+                self._service.start()
+                self._dialog.done("The service was restarted.")
+            else:
+                self._dialog.warn(
+                    "Until it is restarted the old list counts: [bold]tapgate service stop[/bold], start."
+                )
+        elif (pid := self.pid()) is not None:
+            self._dialog.warn(
+                f"A daemon runs in some terminal{f' (pid {pid})' if pid else ''}, and for it the old list counts: "
+                "stop it there with Ctrl-C and start it again with [bold]tapgate daemon[/bold]."
+            )
+
+    def _halt_service(self) -> None:
+        assert self._service is not None
+        self._dialog.say(
+            f"Telegram lets one program listen to a bot, so the service stops for this{self._open_words()}."
+        )
+        if not self._dialog.confirm("Stop it for as long as this takes?"):
+            raise TapgateError("nothing was changed, and the service goes on; run this again when it suits")
+        self._service.stop()
+
+    def _halt_process(self, pid: int) -> None:
+        who = f"A daemon runs in some terminal (pid {pid})" if pid else "A daemon runs"
+        self._dialog.say(f"{who}, and Telegram lets one program listen to a bot{self._open_words()}.")
+        if not pid:
+            raise TapgateError("stop that daemon, then run this again")
+        if not self._dialog.confirm("Stop it? You start it again afterwards, with [bold]tapgate daemon[/bold]."):
+            raise TapgateError(f"nothing was changed; stop the daemon (pid {pid}) when it suits, and run this again")
+        try:
+            os.kill(pid, signal.SIGTERM)
+        except OSError as error:
+            raise TapgateError(f"the daemon (pid {pid}) cannot be stopped ({error.strerror}); stop it first") from None
+        end = time.monotonic() + STOP_S
+        with self._dialog.waiting("The daemon is stopping …"):
+            while self.pid() is not None:
+                if time.monotonic() > end:
+                    raise TapgateError(f"the daemon (pid {pid}) does not stop; end it, and run this again")
+                time.sleep(LOOK_S)
+
+    def _open_words(self) -> str:
+        with suppress(TapgateError, KeyError, ValueError):
+            count = ask_status(self._config.socket_path)["open_requests"]
+            if count:
+                return f"; {count} open question{'s go' if count > 1 else ' goes'} back to the terminal"
+        return ""
+
+    @contextmanager
+    def _locks(self) -> Iterator[None]:
+        """Both of the daemon's locks, as it takes them itself."""
+        with ExitStack() as stack:
+            for path in self._lock_paths():
+                make_private_dir(path.parent)
+                try:
+                    stack.callback(Lock(path).release)
+                except OSError as error:
+                    raise TapgateError(f"cannot write to {path} ({error.strerror})") from None
+            yield
+
+    def _lock_paths(self) -> tuple[Path, ...]:
+        paths = (self._config.socket_path.with_suffix(".lock"), self._config.state_dir / "daemon.lock")
+        return tuple(dict.fromkeys(paths))
+
+    def _noted_pid(self) -> int:
+        """Only from a lock that is held: what a killed daemon left in its file may be somebody else's number by now."""
+        for path in filter(_is_locked, self._lock_paths()):
+            with suppress(OSError, ValueError):
+                return int(path.read_text().strip())
+        return 0
+
+
+def _is_locked(path: Path) -> bool:
+    """Asked with a lock of our own that is gone at once, and that goes beside another of its kind."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+@contextmanager
+def short_lived_daemon(config_path: Path) -> Iterator[None]:
+    """A daemon of our own, for a test card. It has a process group of its own, so that Ctrl-C ends it in order."""
+    with TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tapgate", "daemon", "--config", str(config_path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            process_group=0,
+        )
+        assert process.stdout is not None
+        try:
+            with selectors.DefaultSelector() as selector:
+                selector.register(process.stdout, selectors.EVENT_READ)
+                line = process.stdout.readline() if selector.select(START_S) else b""
+            if not line:
+                process.kill()
+                process.wait()
+                errors.seek(0)
+                said = errors.read().decode("utf-8", "replace").strip().splitlines()
+                why = said[-1].removeprefix("tapgate: ") if said else "it said nothing"
+                raise TapgateError(f"the daemon does not start: {why}")
+            yield
+        finally:
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(STOP_S)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+            process.stdout.close()

@@ -1,0 +1,51 @@
+"""Which sessions were heard from, for `tapgate status`. In memory only; knows nothing of their questions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from tapgate.agents.dialect import Heard, Nothing
+from tapgate.core.events import SessionEnded, ToolEnded
+from tapgate.model import Caller, Request
+
+KEPT_S = 12 * 3600.0  # an agent that was killed says no goodbye
+MOST = 100
+LONGEST_ID = 200  # agents send 36 characters; others may send anything
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    agent: str
+    id: str
+    project: str
+    first_at: float
+    last_at: float
+
+
+class Sessions:
+    def __init__(self, *, wall: Callable[[], float]) -> None:
+        self._wall = wall
+        self._sessions: dict[tuple[str, str], Session] = {}
+
+    def note(self, caller: Caller, heard: Heard) -> None:
+        """Somebody spoke: the session is alive, or has just ended."""
+        if isinstance(heard, Nothing):
+            return
+        now = self._wall()
+        session_id = heard.call.session_id if isinstance(heard, Request | ToolEnded) else heard.session_id
+        key = (caller.agent, session_id[:LONGEST_ID])
+        known = self._sessions.pop(key, None)  # put in again at the end: the oldest stand first
+        if isinstance(heard, SessionEnded) or not session_id:
+            return
+        project = (heard.project if isinstance(heard, Request) else caller.project) or (known.project if known else "")
+        if known is None:
+            known = Session(*key, project, now, now)
+        self._sessions[key] = replace(known, project=project, last_at=now)
+        while len(self._sessions) > MOST:
+            del self._sessions[next(iter(self._sessions))]
+
+    def sessions(self) -> tuple[Session, ...]:
+        """Those heard from lately, the last one first."""
+        now = self._wall()
+        return tuple(session for session in reversed(self._sessions.values()) if now - session.last_at < KEPT_S)

@@ -1,0 +1,107 @@
+"""The daemon as the set-up commands find it: by its locks, never by what a dead one left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from tapgate.cli.dialog import Dialog
+from tapgate.cli.running import Daemons, short_lived_daemon
+from tapgate.config import Config
+from tapgate.daemon.lock import Lock
+from tapgate.errors import LockedError, TapgateError
+from tests.e2e.world import PATIENCE_S
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    for name in ("run", "state"):
+        (tmp_path / name).mkdir(mode=0o700)
+    return Config(socket_path=tmp_path / "run" / "daemon.sock", state_dir=tmp_path / "state")
+
+
+def daemons_of(config: Config) -> Daemons:
+    dialog = Dialog(Console(file=StringIO()), yes=True, interactive=False)
+    return Daemons(dialog, config, config.state_dir / "config.toml", None)
+
+
+@pytest.fixture
+def bystander() -> subprocess.Popen[bytes]:
+    """Somebody else's process, which must not come to harm."""
+    return subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+
+
+def test_nobody_runs_and_looking_leaves_nothing_behind(config: Config) -> None:
+    assert daemons_of(config).pid() is None
+    assert list(config.state_dir.iterdir()) == list(config.socket_path.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("which", ["socket", "state"])
+def test_whoever_holds_either_lock_is_the_daemon(config: Config, which: str) -> None:
+    path = config.socket_path.with_suffix(".lock") if which == "socket" else config.state_dir / "daemon.lock"
+    lock = Lock(path)
+    assert daemons_of(config).pid() == os.getpid()
+    lock.release()
+    assert daemons_of(config).pid() is None
+
+
+def test_the_number_that_a_killed_daemon_left_is_never_signalled(
+    config: Config, bystander: subprocess.Popen[bytes]
+) -> None:
+    """The socket's lock is a leftover with the number of a process that is another one by now; the state's is held."""
+    config.socket_path.with_suffix(".lock").write_text(f"{bystander.pid}\n")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(config.state_dir / "daemon.lock")], stdout=subprocess.PIPE
+    )
+    try:
+        assert holder.stdout is not None and holder.stdout.readline()
+        with daemons_of(config).replaced():
+            assert holder.wait(PATIENCE_S) == -signal.SIGTERM
+            assert bystander.poll() is None
+    finally:
+        for process in (holder, bystander):
+            process.kill()
+            process.communicate()
+
+
+HOLDER = """
+import signal, sys
+from pathlib import Path
+from tapgate.daemon.lock import Lock
+lock = Lock(Path(sys.argv[1]))
+print("held", flush=True)
+signal.pause()
+"""
+
+
+def test_in_the_daemons_place_both_locks_are_held(config: Config) -> None:
+    with daemons_of(config).replaced():
+        for path in (config.socket_path.with_suffix(".lock"), config.state_dir / "daemon.lock"):
+            with pytest.raises(LockedError):
+                Lock(path)
+    assert daemons_of(config).pid() is None
+
+
+def test_a_lock_whose_holder_is_unknown_is_nobody_to_signal(config: Config) -> None:
+    lock = Lock(config.socket_path.with_suffix(".lock"))
+    lock.path.write_text("")
+    with pytest.raises(TapgateError, match="stop that daemon"), daemons_of(config).replaced():
+        pass
+    lock.release()
+
+
+def test_a_short_lived_daemon_that_cannot_start_says_why(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text("colour = 'red'\n")
+    with (
+        pytest.raises(TapgateError, match=r"the daemon does not start: .*colour: unknown key"),
+        short_lived_daemon(path),
+    ):
+        pass
