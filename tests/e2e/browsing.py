@@ -72,7 +72,10 @@ def button(card: Locator, label: str) -> Locator:
 
 
 def press(card: Locator, label: str) -> None:
-    button(card, label).click()
+    """Not while it still turns from the last tap: the phone would take no second one."""
+    one = button(card, label)
+    expect(one).not_to_have_attribute("aria-busy", "true")
+    one.click()
 
 
 def labels(card: Locator) -> list[str]:

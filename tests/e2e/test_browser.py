@@ -114,7 +114,7 @@ def test_hostile_content_is_shown_as_text(world: World, phone: Page) -> None:
     expect(card).to_contain_text("<i>shop")
     expect(card).to_contain_text(f"Why it asks: {evil}")
     expect(card).to_contain_text(f"<b>extra</b>: {evil}")
-    expect(card.locator(".keyboard")).to_contain_text('Always allow `<a href="tg')
+    expect(card.locator(".keyboard")).to_contain_text("Always allow `<a")
     assert (
         card.locator(".text").evaluate("node => /[\\u202a-\\u202e\\u2066-\\u2069\\u200b]/.test(node.textContent)")
         is False

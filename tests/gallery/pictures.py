@@ -117,7 +117,7 @@ def shoot_readme(*, zone: str) -> list[Path]:
     taken = []
     for (name, theme), shown in scenes.items():
         with phone() as url:
-            hang_all(url, [known[one] for one in shown])
+            hang_all(url, [known[one] for one in shown], age_s=45)
             with browser() as running:
                 page = open_page(running, url, theme, width=640, height=900, zone=zone, scale=1.25)
                 # Nothing behind the phone's round corners, so that the picture stands on any page.
