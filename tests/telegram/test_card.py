@@ -185,7 +185,7 @@ def test_a_command_that_does_not_fit_is_cut_marked_and_counted() -> None:
     assert not fits(request)
     assert "x" * 1999 + "…\n" in text
     assert "x" * 2000 not in text
-    assert "✂️ 3,001 characters are not shown. “Show all of it” sends them." in text
+    assert "✂️ 3,001 characters are not shown. “Show all of it” sends the rest." in text
     assert whole_of(request)[1].startswith(b"x" * 5000)
 
 

@@ -35,7 +35,7 @@ def test_a_diff_that_leaves_lines_out_does_not_count_as_seen() -> None:
     card = open_card(request, background=around)
     text = shown(card)
     assert "+a long enough line with its number X" in text
-    assert "✂️ 193 unchanged lines are not shown. “Show all of it” sends them." in text
+    assert "✂️ 193 unchanged lines are not shown. “Show all of it” sends the rest." in text
     assert card.choices[0] == SHOW_WHOLE
     assert not [choice for choice in card.choices if choice.decision.verdict is Verdict.ALLOW]
     assert whole_of(request, around)[1].decode().count("a long enough line") == 200, "all of what would be written"
@@ -128,3 +128,10 @@ def test_how_much_is_missing_is_counted_wherever_it_was_cut() -> None:
         assert missing + text.count("x") == 100_000
     many = {"command": "ls", "description": list(range(100_000))}
     assert "✂️ More than " in shown(open_card(make_request(tool_input=many)))
+
+
+def test_once_the_file_was_sent_the_card_points_to_it_and_not_to_a_button_that_is_gone() -> None:
+    request = make_request(tool_input={"command": "x" * 5000})
+    assert "“Show all of it” sends the rest." in shown(open_card(request))
+    seen = shown(open_card(request, seen=True))
+    assert "characters are not shown. The file has all of it." in seen and "Show all" not in seen

@@ -73,7 +73,7 @@ def render_card(card: Card, setting: Setting) -> str:
         lines += step.lines
     left_out = left_out_of_questions(card.request, setting)
     if left_out:
-        lines.append(f"✂️ <b>{left_out:,} characters are not shown.</b> “Show all of it” sends them.")
+        lines.append(f"✂️ <b>{left_out:,} characters are not shown.</b>{_hint(card)}")
     if step is not None and step.replaces and card.background.why and not setting.is_brief:
         lines.append(_why(card.background, setting))
     lines += _buttons_spelled_out(card, setting)
@@ -93,7 +93,15 @@ def render_card(card: Card, setting: Setting) -> str:
 def _content(card: Card, setting: Setting) -> list[str]:
     if setting.is_brief:
         return _gist(card.request, setting)
-    return _question(card.request, card.background, setting)[0]
+    return _question(card.request, card.background, setting, _hint(card))[0]
+
+
+def _hint(card: Card) -> str:
+    """Where to find what is not shown: behind the button, or, once that was tapped here, in the file."""
+    if not card.choices:
+        return ""
+    is_unseen = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
+    return " “Show all of it” sends the rest." if is_unseen else " The file has all of it."
 
 
 def _why(background: Background, setting: Setting) -> str:
@@ -132,18 +140,20 @@ def _risks(risks: Sequence[Risk], setting: Setting) -> list[str]:
 # What would run
 
 
-def _question(request: Request, background: Background, setting: Setting) -> tuple[list[str], bool]:
-    """The lines, and whether they show all of it."""
+def _question(request: Request, background: Background, setting: Setting, hint: str = "") -> tuple[list[str], bool]:
+    """The lines, and whether they show all of it. The hint says where the rest is to be had."""
     lines: list[str] = []
     for content in contents_of(request, background, setting):
         clipper = Clipper(_QUESTION_UNITS, mask=setting.mask)
-        lines = _shown(request, content, background, clipper, setting)
+        lines = _shown(request, content, background, clipper, setting, hint)
         if not clipper.left_out and not content.unchanged and not content.cut_more:
             return lines, True
     return lines, False
 
 
-def _shown(request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting) -> list[str]:
+def _shown(
+    request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting, hint: str
+) -> list[str]:
     described = describe(request, setting)
     content = replace(content, cut_more=content.cut_more or described.cut_more)
     clipper.left_out += content.cut + described.cut
@@ -162,7 +172,7 @@ def _shown(request: Request, content: Content, background: Background, clipper: 
     middle = _body(content, clipper) if content.body.strip(" \n\t") else []
     missing = _missing(content, clipper)
     if missing:
-        middle.append(f"✂️ <b>{missing} not shown.</b> “Show all of it” sends {'it' if missing[:1] == 'M' else 'them'}.")
+        middle.append(f"✂️ <b>{missing} not shown.</b>{hint}")
     if background.why:
         bottom.insert(0, _why(background, setting))
     return [*top, *middle, *bottom]

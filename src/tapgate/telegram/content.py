@@ -74,7 +74,12 @@ def summary_of(request: Request, setting: Setting) -> str:
     """One line that says what it was about, for settled cards; with little detail, only what it was about."""
     if setting.is_brief:
         return gist_of(request)
+    if request.form is not None:
+        return "; ".join(question.header or question.text for question in request.form.questions)[:CARD_CHARS]
     content = content_of(request, setting, most=CARD_CHARS)
+    if request.call.tool == "ExitPlanMode":
+        first = next((line for line in content.body[:CARD_CHARS].splitlines() if line.strip()), "")
+        return first.lstrip("#").strip()
     return " ".join((setting.place(content.head, request.project) or content.body)[:CARD_CHARS].split())
 
 
