@@ -55,7 +55,7 @@ def test_deny_and_stop(world: World) -> None:
 def test_a_suggestion_is_echoed_unchanged(world: World) -> None:
     suggestion = {"type": "neverSeenBefore", "ünïcode": [1, {"deep": None}], "destination": "session"}
     caller = world.ask(event_bytes(suggestions=(suggestion,)))
-    world.tap(world.open_card(), "neverSeenBefore")
+    world.tap(world.open_card("Allow with “neverSeenBefore”"), "SeenBefore")
     assert decision(finish(caller)[0]) == {"behavior": "allow", "updatedPermissions": [suggestion]}
 
 

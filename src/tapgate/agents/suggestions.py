@@ -67,7 +67,8 @@ def words_of(entry: Mapping[str, Any]) -> tuple[str, str]:
     """The button's words, and what to say about it afterwards. All of it goes back, so all of it is named."""
     label, saved = _known_words(entry)
     others = ", ".join(f"{name}: {_plain(value)}" for name, value in entry.items() if name not in _KNOWN)
-    return (f"{label} ({others})", f"{saved} ({others})") if others else (label, saved)
+    # In front: a phone may show only a button's ends, and the last words are to be the scope, which nobody can make up.
+    return (f"({others}) {label}", f"({others}) {saved}") if others else (label, saved)
 
 
 def _known_words(entry: Mapping[str, Any]) -> tuple[str, str]:
