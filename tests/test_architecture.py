@@ -75,8 +75,10 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # On the words alone.
     "tapgate.wire": ("tapgate.errors",),
     "tapgate.core": ("tapgate.model",),
-    # What an agent says about its calls and sessions is, in the desk's words, an event.
-    "tapgate.agents": ("tapgate.model", "tapgate.errors", "tapgate.core.events", "tapgate.core.seals"),
+    # What an agent says about its calls and sessions is, in the desk's words, an event; which call is which, too.
+    "tapgate.agents": (
+        *("tapgate.model", "tapgate.errors", "tapgate.core.events", "tapgate.core.seals", "tapgate.core.calls"),
+    ),
     # The three edges, which never know each other.
     "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.core.effects", "tapgate.core.memory"),
     "tapgate.telegram": (

@@ -123,6 +123,15 @@ def test_an_answered_question_is_recognised_although_the_answers_stand_in_its_in
     assert ended.call == asked.call
 
 
+@pytest.mark.parametrize("reported", [{}, {"plan": "# Plan"}], ids=["as seen in 2.1.325", "with a plan"])
+def test_an_approved_plan_is_recognised_although_the_plan_is_not_in_its_report(reported: dict[str, Any]) -> None:
+    plan = json.loads(recorded("PermissionRequest.ExitPlanMode.json"))
+    assert plan["tool_input"], "the person who is asked is shown a plan"
+    ended = heard_of({**plan, "hook_event_name": "PostToolUse", "tool_input": reported})
+    assert isinstance(ended, ToolEnded)
+    assert ended.call == ask(json.dumps(plan).encode()).call
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -344,15 +344,59 @@ def test_what_was_not_shown_whole_cannot_be_edited() -> None:
     assert "Edit…" not in table.labels(request)
 
 
+CHANGED_CALL = "npm test -- --bail"
+
+
+def allowed_as_edited(table: Table) -> Request:
+    """At 4 s."""
+    request = edited(table, CHANGED_CALL)
+    table.tap(request, "Run it as edited")
+    table.confirm(request)
+    return request
+
+
+def report(table: Table, request: Request, *, command: str = "", duration_s: float | None, at_s: float) -> list[Card]:
+    """The cards that change when the agent reports this call's end."""
+    call = make_request(tool_input={**request.input, "command": command}).call if command else request.call
+    effects = table.desk.handle(ToolEnded(call, failed=False, duration_s=duration_s), at(at_s))
+    return [effect.card for effect in effects if isinstance(effect, Edit)]
+
+
 def test_an_edit_that_lost_against_the_terminal_says_so() -> None:
     """The original ran: a card that says the changed text was allowed would lie."""
     table = Table()
-    request = edited(table, "npm test -- --bail")
-    table.tap(request, "Run it as edited")
-    table.confirm(request)
-    effects = table.desk.handle(ToolEnded(request.call, failed=False, duration_s=0.5), at(60))
-    (edit,) = (effect for effect in effects if isinstance(effect, Edit))
-    assert edit.card.ran is Ran.AGAINST
+    request = allowed_as_edited(table)
+    (card,) = report(table, request, duration_s=57, at_s=60)
+    assert card.ran is Ran.AGAINST
+
+
+@pytest.mark.parametrize("duration_s", [0.5, None])
+def test_an_edit_that_ran_stands(duration_s: float | None) -> None:
+    """The agent reports the call with the text that it ran with."""
+    table = Table()
+    request = allowed_as_edited(table)
+    assert report(table, request, command=CHANGED_CALL, duration_s=duration_s, at_s=60) == []
+    assert table.card(request).ran is Ran.OK
+
+
+@pytest.mark.parametrize("heard", [True, False], ids=["its own report came", "its own report is missing"])
+@pytest.mark.parametrize("duration_s", [0.5, None])
+def test_the_original_call_later_on_does_not_make_an_edit_a_lie(heard: bool, duration_s: float | None) -> None:
+    table = Table()
+    request = allowed_as_edited(table)
+    if heard:
+        report(table, request, command=CHANGED_CALL, duration_s=0.1, at_s=5)
+    assert report(table, request, duration_s=duration_s, at_s=60) == []
+    assert table.card(request).ran is (Ran.OK if heard else Ran.UNKNOWN)
+
+
+def test_the_original_asked_again_takes_its_own_report() -> None:
+    table = Table()
+    first = allowed_as_edited(table)
+    second = table.open(make_request(2), message=20)
+    (card,) = report(table, first, duration_s=0.5, at_s=10)
+    assert card.request.id == second.id and card.outcome is Outcome.TERMINAL_ALLOWED
+    assert table.card(first).ran is Ran.UNKNOWN
 
 
 def test_a_rule_whose_call_had_begun_before_the_tap_was_not_written_by_it() -> None:
@@ -633,6 +677,18 @@ def test_a_released_request_has_no_opinion_and_its_card_says_who() -> None:
     assert [type(effect) for effect in effects] == [Record, Reply, AnswerTap, Edit]
     card = table.card(request)
     assert (card.outcome, card.detail) == (Outcome.RELEASED, "by Ada")
+
+
+def test_of_an_agent_that_may_have_no_terminal_it_is_not_said_that_it_asks_there() -> None:
+    """Headless, Claude Code denies what nobody answers."""
+    table = Table()
+    request = make_request(agent_id="a1")
+    attended = table.open(request)
+    assert told(table.tap(attended, "Ask at the terminal")) == "The agent asks at the terminal."
+    unattended = replace(make_request(2, agent_id="a1"), caller=replace(request.caller, attended=False))
+    table.open(unattended, message=20)
+    effects = table.press(unattended, table.choice(unattended, "Ask at the terminal"), message=20)
+    assert told(effects) == "The agent asks at the terminal, if it has one."
 
 
 def test_a_subagents_request_can_be_released_and_the_main_threads_has_its_dialog_open() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.desk import LEAVE_S, Desk
+from tapgate.core.desk import LATE_S, LEAVE_S, Desk
 from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
@@ -428,9 +428,18 @@ def test_a_later_identical_call_does_not_make_a_denial_a_lie() -> None:
 def test_a_session_that_moved_on(asked_under: str, move: Move, moved_under: str, settles: bool) -> None:
     desk = new_desk()
     request = open_request(desk, make_request(prompt_id=asked_under) if asked_under else make_request())
-    effects = desk.handle(SessionMoved("session-1", "", move, moved_under), at(3))
+    effects = desk.handle(SessionMoved("session-1", "", move, moved_under), at(LATE_S))
     assert (outcome(desk, request) is Outcome.MOVED_ON) is settles
     assert len(replies(effects)) == settles
+
+
+@pytest.mark.parametrize("move", [Move.PROMPT, Move.RESTART])
+def test_a_beginning_that_is_reported_late_does_not_end_the_question_that_followed_it(move: Move) -> None:
+    """Such reports cost the agent no time, so nothing waits for them: its first question may come before."""
+    desk = new_desk()
+    request = open_request(desk)
+    assert desk.handle(SessionMoved("session-1", "", move), at(LATE_S - 0.1)) == []
+    assert phase(desk, request) is Phase.OPEN
 
 
 def test_the_main_thread_moving_on_leaves_a_subagents_request_open() -> None:

@@ -414,7 +414,7 @@ def test_where_nobody_may_be_at_the_terminal_the_card_does_not_promise_one() -> 
     request = make_request()
     headless = replace(request, caller=replace(request.caller, attended=False))
     text = shown(settled_card(headless, Outcome.EXPIRED))
-    assert "the agent asks at the terminal, if there is one" in text
+    assert "the agent asks at the terminal, if it has one" in text
 
 
 def test_every_outcome_has_its_words_here() -> None:

@@ -297,11 +297,19 @@ def _question(value: Any) -> Question | None:
 
 
 def _as_asked(event: ToolEvent) -> ToolEvent:
-    """The call as it was when permission was asked: answers are written into the input of a question afterwards."""
-    if event.tool_name != "AskUserQuestion":
-        return event
-    asked = {key: value for key, value in event.tool_input.items() if key not in ("answers", "annotations")}
-    return event.model_copy(update={"tool_input": asked})
+    """The call in what its permission event and its report have in common.
+
+    Answers are written into the input of a question afterwards. A plan is put into its input for the person who is
+    asked, and is not in the report; there is one plan at a time.
+    """
+    match event.tool_name:
+        case "AskUserQuestion":
+            common = {key: value for key, value in event.tool_input.items() if key not in ("answers", "annotations")}
+        case "ExitPlanMode":
+            common = {}
+        case _:
+            return event
+    return event.model_copy(update={"tool_input": common})
 
 
 CLAUDE = Dialect(name="claude", title="Claude Code", parse=parse, render=render)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from tapgate.core.calls import identify
 from tapgate.core.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
 from tapgate.model import Act, Call, Caller, Choice, Decision, Json, Request
@@ -107,14 +108,7 @@ def digest_of(raw: bytes) -> str:
 
 
 def call_of(event: ToolEvent) -> Call:
-    agent_id = event.agent_id or ""
-    text = json.dumps([event.session_id, agent_id, event.tool_name, event.tool_input], sort_keys=True)
-    return Call(
-        session_id=event.session_id,
-        agent_id=agent_id,
-        tool=event.tool_name,
-        fingerprint=hashlib.sha256(text.encode()).hexdigest(),
-    )
+    return identify(event.tool_name, event.tool_input, session_id=event.session_id, agent_id=event.agent_id or "")
 
 
 def release_choice() -> Choice:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from tapgate.core.calls import edited_fingerprint
 from tapgate.core.drafts import choices_of, edited_text, refuses
 from tapgate.core.events import Left
 from tapgate.core.memory import Remembered
@@ -55,6 +56,7 @@ class Case:
     seen_in: set[int] = field(default_factory=set)  # chats that have the whole content
     answer: Answer | None = None
     answered: Instant | None = None
+    edited_as: str = ""  # the fingerprint of the call with the text that the answer put in
     query_id: str = ""  # the tap that answered, while it is not yet acknowledged
     resent: bool = False  # the answer may have reached the caller before a restart
     left: Left | None = None
@@ -200,6 +202,7 @@ def recall(memory: Remembered, now: Instant) -> Case:
     )
     found.pending = set(memory.chats) - {copy.chat_id for copy in found.copies}
     if memory.answer is not None:
+        found.edited_as = edited_fingerprint(memory.request, memory.answer)
         found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
     if memory.outcome is not None:
         found.phase = Phase.SETTLED

@@ -23,6 +23,7 @@ from dataclasses import replace
 
 from tapgate.core import batches, drafts, words
 from tapgate.core.board import Board
+from tapgate.core.calls import edited_fingerprint
 from tapgate.core.case import Case, recall, slimmed, slimmed_answer
 from tapgate.core.effects import (
     AnsweredEntry,
@@ -100,6 +101,7 @@ from tapgate.model import (
 
 LEAVE_S = 3.0  # how long a caller's leaving may stay unexplained
 PROBE_S = 1.5
+LATE_S = 10.0  # how late a report of a beginning may be, on a machine that is busy
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
 CHANGED = "This button is not on the card as it stands now, so nothing happened."
@@ -351,7 +353,7 @@ class Desk:
                 return [AnswerTap(query_id, "Reply to the message below."), asked]
             case Act.RELEASE:
                 settled = self._settle(found, Outcome.RELEASED, now, detail=f"by {person.name}")
-                return _answered(settled, AnswerTap(query_id, "The agent asks at the terminal now."))
+                return _answered(settled, AnswerTap(query_id, f"The agent {words.asks(found.request)}."))
             case Act.CONFIRM:
                 return self._redraft(found, replace(found.draft, confirming=choice.key), query_id, "Really?")
             case Act.LIST:
@@ -499,6 +501,7 @@ class Desk:
             saved=choice.saved,
         )
         found.answered = now
+        found.edited_as = edited_fingerprint(found.request, found.answer)
         found.query_id = query_id
         found.phase = Phase.SENDING
         found.version += 1
@@ -598,6 +601,9 @@ class Desk:
             # These reports come on a way of their own and may be late: the prompt's id tells old from new.
             if known and same is (event.move is not Move.STOP):
                 continue
+            # Without the id only time can tell: right after a question, a report of a beginning is a late one.
+            if not known and event.move is not Move.STOP and now.mono - found.asked.mono < LATE_S:
+                continue
             effects += self._settle(found, Outcome.MOVED_ON, now, detail=event.move.value)
         return effects
 
@@ -677,6 +683,7 @@ class Desk:
             return []
         query_id, found.query_id = found.query_id, ""
         found.answer = found.answered = None
+        found.edited_as = ""
         unseen = not found.copies
         effects = self._settle(found, Outcome.NOT_RECORDED, now, detail=event.reason)
         if query_id:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tapgate.core.case import Case
-from tapgate.core.drafts import edited_text
 from tapgate.core.events import Left, ToolEnded
 from tapgate.model import Instant, Outcome, Ran, Request, Verdict
 
@@ -17,42 +16,42 @@ def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[
     """The request under which this call was asked, and what is known about it now.
 
     The permission event carries no call id. Identical calls are told apart by time: a report says how long the tool
-    ran, so it is known when it began. First come calls that the phone allowed and that nobody has heard of since, then
-    the oldest open one, then one that the phone denied while the tool was running already. Ran.AGAINST: the terminal
-    was first, and the phone had said something else.
+    ran, so it is known when it began. First come calls that the phone allowed, with the text that it allowed, and that
+    nobody has heard of since; then the oldest open one; then one that was running already when the phone denied it or
+    put another text in. Ran.AGAINST: the terminal was first, and the phone had said something else.
     """
     ran = Ran.FAILED if event.failed else Ran.OK
     began = None if event.duration_s is None else now.mono - event.duration_s
-    same = [
+    unheard = [
         found
         for found in cases
-        if found.request.call.fingerprint == event.call.fingerprint
-        and found.ran is Ran.UNKNOWN
-        and (began is None or began >= found.asked.mono - START_SLACK_S)
+        if found.ran is Ran.UNKNOWN and (began is None or began >= found.asked.mono - START_SLACK_S)
     ]
-    for found in same:
-        if found.answer is not None and found.answer.decision.verdict is Verdict.ALLOW:
+    for found in unheard:
+        if found.answer is None or found.answer.decision.verdict is not Verdict.ALLOW:
+            continue
+        if event.call.fingerprint == (found.edited_as or found.request.call.fingerprint):
             return found, Ran.AGAINST if _crossed(found, began) else ran
-    for found in same:
+    as_asked = [found for found in unheard if found.request.call.fingerprint == event.call.fingerprint]
+    for found in as_asked:
         if found.is_open():
             return found, ran
-    for found in same:
+    for found in as_asked:
         if found.answer is None or found.answered is None or began is None:
             continue
-        if found.answer.decision.verdict is Verdict.DENY and began <= found.answered.mono + START_SLACK_S:
+        is_other = found.edited_as or found.answer.decision.verdict is Verdict.DENY
+        if is_other and began <= found.answered.mono + START_SLACK_S:
             return found, Ran.AGAINST
     return None, Ran.UNKNOWN
 
 
 def _crossed(found: Case, began: float | None) -> bool:
-    """Whether the terminal's yes came before the phone's, which said more than yes: a rule, another text, an answer.
+    """Whether the terminal's yes came before the phone's, which said more than yes: a rule, a mode, an answer.
 
-    A tool begins after the answer that allowed it. That the call ran with the text it came with says the same.
+    A tool begins after the answer that allowed it. With the text that the phone put in, only the phone allowed it.
     """
     assert found.answer is not None
-    if edited_text(found.request, found.answer.decision) is not None:
-        return True
-    is_plain = found.answer.choice_key == PLAIN_ALLOW
+    is_plain = found.answer.choice_key == PLAIN_ALLOW or bool(found.edited_as)
     return not is_plain and began is not None and found.answered is not None and began < found.answered.mono
 
 

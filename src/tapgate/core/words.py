@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tapgate.core.drafts import ANSWERED, edited_text
-from tapgate.model import Answer, Card, Outcome, Phase, Ran, Verdict
+from tapgate.model import Answer, Card, Outcome, Phase, Ran, Request, Verdict
 
 _ENDED = {
     Outcome.ALLOWED: "Allowed",
@@ -34,6 +34,11 @@ ASKS_AT_TERMINAL = frozenset(
 
 Not after CALLER_LOST: Codex kills its hook without a word when somebody presses Esc, and then asks nothing.
 """
+
+
+def asks(request: Request) -> str:
+    """What an agent does without an opinion. Headless it has no terminal, and it does not always say whether it has."""
+    return "asks at the terminal" + ("" if request.caller.attended else ", if it has one")
 
 
 def ended(card: Card) -> str:

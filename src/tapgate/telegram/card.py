@@ -257,8 +257,7 @@ def _settled(card: Card, setting: Setting) -> list[str]:
         when += f", after {_duration(answer.after_s)}"
     ended = f"{mark} <b>{_line(words.ended(card), setting, _NOTE_UNITS)}</b> · {escape(when)}"
     if card.outcome in words.ASKS_AT_TERMINAL:
-        # Only an agent that told so has somebody at its terminal; others (headless, Codex) may have none.
-        ended += " · the agent asks at the terminal" + ("" if card.request.caller.attended else ", if there is one")
+        ended += f" · the agent {words.asks(card.request)}"
     place = _line(_project(card.request), setting, _NAME_UNITS)
     machine = f" on {_line(setting.machine, setting, _NAME_UNITS)}" if setting.machine else ""
     what = f"{place}{machine} · {_line(_tool(card.request), setting, _TOOL_UNITS)}"

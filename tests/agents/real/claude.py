@@ -108,9 +108,10 @@ class Claude:
         for one in self.running:
             if isinstance(one, Terminal):
                 one.close()
-            elif one.process.poll() is None:
+                continue
+            if one.process.poll() is None:
                 one.process.kill()
-                one.process.communicate()
+            one.process.communicate()
 
     # What it wrote
 

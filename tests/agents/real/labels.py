@@ -13,18 +13,45 @@ APPROVE_PLAN = "Approve the plan"
 APPROVE_PLAN_EDITS = "Approve, and accept edits"
 REJECT_PLAN = "Reject"
 REVISE_PLAN = "Revise…"
+SKIP = "Skip"
+OTHER = "Other…"
+DONE = "Done"
+NEXT = "Next"
+EDIT = "Edit…"
+RUN_EDITED = "Run it as edited"
+ALLOW_EDITED = "Allow it as edited"
+AT_THE_TERMINAL = "Ask at the terminal"
 
 
 def always(rule: str) -> str:
     return f"Always allow `{rule}` in this project"
 
 
+def session_only(rule: str) -> str:
+    return f"Always allow `{rule}` in this session"
+
+
 def folder(path: object) -> str:
     return f"Allow {path} for this session"
 
 
-def option(number: int, label: str) -> str:
-    return f"{number}. {label}"
+def these(count: int) -> str:
+    return f"Allow these {count}…"
+
+
+def all_of(count: int) -> str:
+    return f"Allow all {count}"
+
+
+def option(number: int, words: str, *, chosen: bool | None = None) -> str:
+    """One of a question's options; `chosen` or not where several may be."""
+    mark = "" if chosen is None else "☑ " if chosen else "☐ "
+    return f"{mark}{number}. {words}"
+
+
+def sure(label: str) -> str:
+    """The second tap, for what would last on a risky card."""
+    return f"Yes: {label}"
 
 
 # Settled cards
@@ -41,10 +68,9 @@ EXPIRED = "Nobody answered in time"
 DAEMON_STOPPED = "tapgate was stopped"
 ASKS_AT_TERMINAL = "the agent asks at the terminal"
 STOPPED_WAITING = "The agent stopped waiting"
-
-
-def written(what: str) -> str:
-    return f"Written: {what}"
+HANDED_BACK = "Handed back to the terminal (by Ada)"
+CHANGED = "Allowed by Ada, with a changed text"
+TERMINAL_FIRST = "the terminal was first"
 
 
 def answered(option: str) -> str:
@@ -59,6 +85,7 @@ TOLD_DENIED = "Denied from the phone."
 # What the agents' own terminals show
 
 CLAUDE_ASKS = "Do you want to proceed?"
+CLAUDE_PLAN_ASKS = "Would you like to proceed?"
 CLAUDE_HOOK_ALLOWED = "Allowed by PermissionRequest hook"
 CLAUDE_INTERRUPTED = "What should Claude do instead?"
 CODEX_ASKS = "Would you like to run the following command?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.agents.real import labels
 from tests.e2e.world import Message, World
 
 
@@ -38,13 +39,22 @@ class Phone:
         return found
 
     def labels(self, card: Message) -> list[str]:
-        return [button["text"] for row in card["buttons"] for button in row]
+        """What the card offers now: it may have changed since it was looked at."""
+        now = next((one for one in self.world.cards() if one["message_id"] == card["message_id"]), card)
+        return [button["text"] for row in now["buttons"] for button in row]
+
+    def offers(self, card: Message, label: str) -> str:
+        """The button with these words, once the card has it. A long button shows only their beginning."""
+
+        def find() -> str | None:
+            fitting = [text for text in self.labels(card) if text == label or _is_cut_from(text, label)]
+            return fitting[0] if len(fitting) == 1 else None
+
+        found: str = self.world.until(find)
+        return found
 
     def tap(self, card: Message, label: str) -> str:
-        """Press the button with these words, of which a long button shows only the beginning."""
-        fitting = [text for text in self.labels(card) if text == label or _is_cut_from(text, label)]
-        assert len(fitting) == 1, f"no such button: {label!r}; there are {self.labels(card)}"
-        return self.world.tap(card, fitting[0])
+        return self.world.tap(card, self.offers(card, label))
 
     def prompt(self, card: Message) -> Message:
         """The message below this card that wants a typed reply."""
@@ -58,6 +68,23 @@ class Phone:
 
     def reply(self, text: str, to: Message) -> None:
         self.world.reply(text, to)
+
+    def edit(self, card: Message, text: str) -> Message:
+        """Write another text for the card; it waits for one more tap then."""
+        self.tap(card, labels.EDIT)
+        self.reply(text, self.prompt(card))
+        self.says(card, "not allowed yet")
+        return card
+
+    def card_after(self, card: Message) -> Message:
+        """The next card that can be tapped."""
+
+        def find() -> Message | None:
+            later = [one for one in self.cards() if one["buttons"] and one["message_id"] > card["message_id"]]
+            return later[0] if later else None
+
+        found: Message = self.world.until(find)
+        return found
 
     def answer(self, label: str, *, containing: str = "") -> Message:
         """Wait for the card, and tap."""

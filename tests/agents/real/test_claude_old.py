@@ -57,6 +57,19 @@ def test_headless_with_a_gate_and_a_reason_the_model_reads_it(lab: Lab) -> None:
     assert "Not in this folder." in result.text and not is_made(home)
 
 
+def test_headless_with_a_gate_the_changed_command_is_the_one_that_ran(lab: Lab) -> None:
+    home = lab.home()
+    claude = lab.claude(making(home), home=home, version=OLD_CLAUDE, gate="Bash")
+    run = claude.headless()
+    card = claude.phone.edit(claude.phone.card(), f"touch {home.project / 'other'} && echo the-other-ran")
+    claude.phone.tap(card, labels.RUN_EDITED)
+    run.finish()
+    [result] = claude.api.results()
+    assert result.text == "the-other-ran" and not is_made(home)
+    settled = claude.phone.says(card, labels.CHANGED)
+    assert "the-other-ran" in settled and labels.TERMINAL_FIRST not in settled
+
+
 def test_headless_with_a_gate_and_no_daemon_nothing_is_allowed(own_lab: Lab) -> None:
     home = own_lab.home()
     claude = own_lab.claude(making(home), home=home, version=OLD_CLAUDE, gate="Bash")

@@ -108,6 +108,36 @@ def test_when_nobody_answers_in_time_its_own_prompt_appears(own_lab: Lab) -> Non
     assert not is_made(home)
 
 
+def test_ask_at_the_terminal_brings_its_own_prompt_at_once(lab: Lab) -> None:
+    home = lab.home()
+    codex = lab.codex(making(home), home=home)
+    terminal = codex.interactive()
+    card = codex.phone.card()
+    assert labels.CODEX_ASKS not in terminal.screen()
+    codex.phone.tap(card, labels.AT_THE_TERMINAL)
+    terminal.shows(labels.CODEX_ASKS)
+    assert labels.ASKS_AT_TERMINAL in codex.phone.says(card, labels.HANDED_BACK)
+    assert not is_made(home)
+    terminal.press_until_gone("y", labels.CODEX_ASKS)
+    [result] = codex.api.wait_for_results()
+    assert "it-ran" in result and is_made(home)
+
+
+def test_with_a_shorter_hold_its_own_prompt_comes_by_itself(own_lab: Lab) -> None:
+    """The hook could wait 600 s; the config says that Codex's questions are kept from the terminal for less."""
+    own_lab.world.configure(more="[hold]\ncodex_s = 5")
+    own_lab.world.start_daemon()
+    home = own_lab.home()
+    codex = own_lab.codex(making(home), home=home)
+    terminal = codex.interactive()
+    card = codex.phone.card()
+    terminal.shows(labels.CODEX_ASKS)
+    assert labels.ASKS_AT_TERMINAL in codex.phone.says(card, labels.EXPIRED)
+    terminal.press_until_gone("y", labels.CODEX_ASKS)
+    [result] = codex.api.wait_for_results()
+    assert "it-ran" in result
+
+
 def test_with_the_daemon_restarted_the_phone_decides(own_lab: Lab) -> None:
     own_lab.world.start_daemon()
     home = own_lab.home()
