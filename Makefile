@@ -4,14 +4,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+JOBS ?= 2
 
-.PHONY: demo test check format bench crash agents clean
+.PHONY: demo test check format bench gallery crash agents clean
 
 demo: $(STAMP)
 	@$(BIN)/tapgate demo $(ARGS)
 
+# A file's tests stay together, as they share browsers and daemons. JOBS=0: one after another, in one process.
 test: $(STAMP)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
@@ -31,6 +33,9 @@ crash: $(STAMP)
 # The real agents that tests/agents/real runs, in versions pinned there: into .agents, or where TAPGATE_AGENTS says.
 agents:
 	@$(PYTHON) -m tests.agents.real.pinned
+
+gallery: $(STAMP)
+	$(BIN)/python -m tests.gallery $(ARGS)
 
 # uv where it is there, pip otherwise. The stamp makes it run again when the dependencies change.
 $(STAMP): pyproject.toml

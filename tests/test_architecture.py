@@ -230,15 +230,15 @@ PURE = {
     },
     "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
-    "tapgate.telegram.text": {"collections.abc", "itertools", "unicodedata"},
+    "tapgate.telegram.text": {"collections.abc", "itertools", "re", "unicodedata"},
     "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
     "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
     "tapgate.telegram.markdown": {"re"},
-    "tapgate.telegram.keyboard": {"dataclasses"},
+    "tapgate.telegram.keyboard": {"collections.abc", "dataclasses"},
     "tapgate.telegram.prompts": {"dataclasses"},
     "tapgate.telegram.steps": {"collections.abc", "dataclasses", "difflib", "json", "typing"},
-    "tapgate.telegram.card": {"collections.abc", "pathlib"},
+    "tapgate.telegram.card": {"collections.abc", "dataclasses", "pathlib"},
 }
 """What the pure modules may import from outside. Of pathlib only PurePath, which touches no file."""
 

@@ -398,3 +398,27 @@ def test_a_config_can_be_printed_without_telling_its_secrets() -> None:
     for shown in (repr(config), str(config), f"{config.telegram}"):
         assert TOKEN not in shown
         assert "geheim" not in shown
+
+
+# How long a question is held
+
+
+@pytest.mark.parametrize(
+    ("agent", "is_subagent", "hold_s"),
+    [("claude", False, 590.0), ("claude", True, 300.0), ("codex", False, 120.0), ("codex", True, 120.0)],
+)
+def test_a_question_is_held_as_long_as_its_kind_allows(agent: str, is_subagent: bool, hold_s: float) -> None:
+    config = parse_config("[hold]\ncodex_s = 120\nsubagent_s = 300\n", source="x", base=Path("/"))
+    assert config.hold_s(agent=agent, is_subagent=is_subagent) == hold_s
+    plain = parse_config("", source="x", base=Path("/"))
+    assert plain.hold_s(agent=agent, is_subagent=is_subagent) == 590.0
+
+
+def test_a_hold_is_never_longer_than_the_caller_waits() -> None:
+    config = parse_config("timeout_s = 60\n[hold]\ncodex_s = 5000\n", source="x", base=Path("/"))
+    assert config.hold_s(agent="codex", is_subagent=False) == 50.0
+
+
+def test_a_hold_of_nothing_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"hold\.codex_s: expected"):
+        parse_config("[hold]\ncodex_s = 0\n", source="x", base=Path("/"))

@@ -176,8 +176,8 @@ def rules(kind: str, **fields: Any) -> dict[str, Any]:
         ),
         (
             {"type": "grantMoon", "phase": "full"},
-            "Allow with “grantMoon”",
-            "“grantMoon” as the agent suggested it",
+            "(phase: full) Allow with “grantMoon”",
+            "(phase: full) “grantMoon” as the agent suggested it",
         ),
     ],
 )
@@ -227,6 +227,14 @@ def test_a_suggestion_of_no_rules_says_so(nothing: dict[str, Any]) -> None:
     entry = {"type": "addRules", "behavior": "allow", "destination": "session", **nothing}
     assert words_of(entry)[0] == "Always allow no rule in this session"
     assert words_of({**entry, "type": "addDirectories"})[0] == "Allow no directory for this session"
+
+
+def test_fields_that_nobody_knows_are_on_the_button_too() -> None:
+    """The entry goes back whole: what it may do one day must not be allowed unseen today."""
+    entry = rules("addRules", rules=[{"toolName": "Bash", "ruleContent": "npm test *", "deep": True}], until="never")
+    (choice,) = (found for found in ask(event(permission_suggestions=[entry])).choices if found.key == "s0")
+    assert choice.label == "(until: never) Always allow `npm test *, deep: true` in this project"
+    assert choice.saved == "(until: never) rule `npm test *, deep: true` saved to this project's local settings"
 
 
 def test_suggestions_that_are_no_objects_get_no_button() -> None:

@@ -133,6 +133,11 @@ def test_each_line_of_an_edit_stands_in_its_block(text: str, old: str, new: str,
     assert before.strip("\n") in text
 
 
+def test_an_edit_of_a_file_with_other_line_breaks_is_found() -> None:
+    fields = {"file_path": "/a", "old_string": "a\nb", "new_string": "c"}
+    assert change_of("Edit", fields, "a\r\nb\r\n", seen=SEEN).places == 1
+
+
 def test_edits_are_shown_one_after_another() -> None:
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "b", "new_string": "c", "replace_all": True}]
     found = change_of("MultiEdit", {"file_path": "/a", "edits": edits}, "a\nb\n", seen=SEEN)

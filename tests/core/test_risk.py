@@ -428,3 +428,9 @@ def test_hold_out_has_no_miss_and_few_false_alarms(set_: str) -> None:
     print(*misses, *alarms, sep="\n")
     assert not misses
     assert not [alarm for alarm in alarms if not any(repr(known) in alarm for known in ACCEPTED_ALARMS)]
+
+
+def test_every_rule_stands_in_the_documentation() -> None:
+    text = (Path(__file__).parent.parent.parent / "docs" / "risks.md").read_text(encoding="utf-8")
+    for rule in RULES:
+        assert f"| `{rule.name}` | {rule.sentence} | {rule.looks_for.replace('|', '&#124;')} |" in text

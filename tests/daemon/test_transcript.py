@@ -53,7 +53,7 @@ def test_only_the_end_is_read(tmp_path: Path) -> None:
 
 def test_long_words_are_cut_from_the_front(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
-    path.write_bytes(line("a" * 5000 + "the end"))
+    path.write_bytes(line("a" * 20_000 + "the end"))
     found = read_last_words(str(path))
     assert len(found) == MOST_CHARACTERS and found.endswith("the end")
 

@@ -55,7 +55,7 @@ def test_deny_and_stop(world: World) -> None:
 def test_a_suggestion_is_echoed_unchanged(world: World) -> None:
     suggestion = {"type": "neverSeenBefore", "ünïcode": [1, {"deep": None}], "destination": "session"}
     caller = world.ask(event_bytes(suggestions=(suggestion,)))
-    world.tap(world.open_card(), "neverSeenBefore")
+    world.tap(world.open_card("Allow with “neverSeenBefore”"), "SeenBefore")
     assert decision(finish(caller)[0]) == {"behavior": "allow", "updatedPermissions": [suggestion]}
 
 
@@ -110,7 +110,7 @@ def test_every_captured_question_becomes_a_card(world: World, agent: str) -> Non
         output, errors, code = finish(caller)
         assert (errors, code) == (b"", 0)
         assert (b"skipped it" if label == "Skip" else b"Denied from the phone.") in output
-        world.says(card, "Denied by Ada")
+        world.says(card, "Skipped by Ada" if label == "Skip" else "Denied by Ada")
 
 
 def test_every_captured_event_is_understood(world: World) -> None:

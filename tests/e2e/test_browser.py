@@ -3,92 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator
 
-import pytest
-from playwright.sync_api import Browser, Dialog, Locator, Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 from tests.builders import SUGGESTION, event_bytes
-from tests.e2e.world import ADA, PATIENCE_S, World, finish
+from tests.e2e.browsing import ALLOW, MARKS, OpenPhone, card_on, expect_settled, press
+from tests.e2e.world import World, finish
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-REQUIRED = os.environ.get("TAPGATE_REQUIRE_BROWSER") == "1"
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(
-        CHROMIUM is None and not REQUIRED,
-        reason="Chromium is not installed; set TAPGATE_REQUIRE_BROWSER=1 to fail instead",
-    ),
-]
-
-ALLOW = b'{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'
-OpenPhone = Callable[[], Page]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Ended with this module: while it runs, its event loop would be in the way of asynchronous tests."""
-    assert CHROMIUM is not None, "Chromium is not installed, and TAPGATE_REQUIRE_BROWSER=1 asks for it"
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def open_phone(browser: Browser, world: World) -> Iterator[OpenPhone]:
-    """Opens one more tab with Ada's phone. A script error or a dialog of the browser in any of them fails the test."""
-    context = browser.new_context(viewport={"width": 390, "height": 760})
-    context.set_default_timeout(PATIENCE_S * 1000)
-    faults: list[str] = []
-
-    def note_dialog(dialog: Dialog) -> None:
-        faults.append(f"the browser's own dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def open_one() -> Page:
-        page = context.new_page()
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("dialog", note_dialog)
-        page.goto(f"{world.url}/?user={ADA}")
-        expect(page.locator("#status")).to_have_text("bot")
-        return page
-
-    yield open_one
-    context.close()
-    assert faults == []
-
-
-@pytest.fixture
-def phone(open_phone: OpenPhone) -> Page:
-    return open_phone()
-
-
-@pytest.fixture(autouse=True)
-def patience() -> Iterator[None]:
-    expect.set_options(timeout=PATIENCE_S * 1000)
-    yield
-    expect.set_options(timeout=None)
-
-
-def card_on(page: Page, world: World, containing: str = "npm test") -> Locator:
-    """The open card, held by its message's id, so that it is the same one after its words have changed."""
-    return page.locator(f'[data-message-id="{world.open_card(containing)["message_id"]}"]')
-
-
-def press(card: Locator, label: str) -> None:
-    card.locator(".keyboard").get_by_role("button", name=label, exact=True).click()
-
-
-def expect_settled(card: Locator, *words: str) -> None:
-    for text in words:
-        expect(card).to_contain_text(text)
-    expect(card.get_by_role("button", name="Allow")).to_have_count(0)
-    expect(card.locator(".keyboard")).to_have_count(0)
+pytestmark = MARKS
 
 
 def test_allow_reaches_the_agent_and_the_card_changes_live(world: World, open_phone: OpenPhone) -> None:
@@ -192,7 +114,7 @@ def test_hostile_content_is_shown_as_text(world: World, phone: Page) -> None:
     expect(card).to_contain_text("<i>shop")
     expect(card).to_contain_text(f"Why it asks: {evil}")
     expect(card).to_contain_text(f"<b>extra</b>: {evil}")
-    expect(card.locator(".keyboard")).to_contain_text('Always allow `<a href="tg://user?id=1">npm</a>')
+    expect(card.locator(".keyboard")).to_contain_text("Always allow `<a")
     assert (
         card.locator(".text").evaluate("node => /[\\u202a-\\u202e\\u2066-\\u2069\\u200b]/.test(node.textContent)")
         is False

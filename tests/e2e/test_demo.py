@@ -110,14 +110,17 @@ def test_the_script_prints_five_decisions_and_exits_with_0(home: Path) -> None:
     with running_demo(home, "--script") as demo:
         output, errors, code = demo.finish()
         assert code == 0, (output, errors)
-        suggestions = {sample.title: list(sample.suggestions) for sample in samples("")}
-        assert decisions(output) == [
-            {"behavior": "allow"},
-            {"behavior": "allow", "updatedPermissions": suggestions["edit a file"]},
-            {"behavior": "deny", "message": "Denied from the phone.", "interrupt": False},
-            {"behavior": "deny", "message": "Keep it inside the project, please.", "interrupt": False},
-            {"behavior": "allow", "updatedPermissions": suggestions["read a web page"]},
+        assert decisions(output) == [dict(sample.decision) for sample in samples("")]
+        kinds = [(decision["behavior"], sorted(decision)) for decision in decisions(output)]
+        assert kinds == [
+            ("allow", ["behavior"]),
+            ("allow", ["behavior", "updatedPermissions"]),
+            ("deny", ["behavior", "interrupt", "message"]),
+            ("allow", ["behavior", "updatedInput"]),
+            ("allow", ["behavior", "updatedInput", "updatedPermissions"]),
         ]
+        answers = decisions(output)[3]["updatedInput"]["answers"]
+        assert list(answers.values()) == ["SQLite", "Search, Coupons"]
         assert "Every decision came back as tapped." in output
         assert "Traceback" not in output + errors
         check_clean(demo)

@@ -338,3 +338,67 @@ def test_history_on_the_phone(world: World) -> None:
     world.post("message", user_id=102, chat_id=102, text="/history")
     finish_one(world, "two")
     assert world.cards(102) == [], "a stranger gets no answer"
+
+
+# In the middle of something
+
+FORM = {
+    "questions": [
+        {"question": "Which database?", "options": [{"label": "Postgres"}, {"label": "SQLite"}]},
+        {"question": "Which extras?", "options": [{"label": "Cache"}, {"label": "Search"}], "multiSelect": True},
+    ]
+}
+
+
+def test_a_form_goes_on_where_it_was_after_a_kill(world: World) -> None:
+    caller = world.ask(event_bytes(tool="AskUserQuestion", tool_input=FORM, suggestions=()))
+    card = journaled_card(world)
+    world.tap(card, "2. SQLite")
+    card = world.says(card, "Question 2 of 2")
+    world.stop_daemon(signal.SIGKILL)
+    world.start_daemon()
+    assert "nothing happened" in world.answer(world.tap(card, data=old_button(card, "2. SQLite"), forge=True))
+    world.tap(card, "1. Cache")
+    world.tap(world.says(card, "☑ 1. Cache"), "Done")
+    answers = decision(finish(caller)[0])["updatedInput"]["answers"]
+    assert answers == {"Which database?": "SQLite", "Which extras?": "Cache"}
+
+
+def test_an_edit_can_be_run_after_a_kill_and_runs_that_text_only(world: World) -> None:
+    caller = world.ask(event_bytes())
+    card = journaled_card(world)
+    world.tap(card, "Edit")
+    prompt = world.prompt()
+    world.reply("npm test -- --bail", prompt)
+    card = world.says(card, "not allowed yet")
+    world.stop_daemon(signal.SIGKILL)
+    world.start_daemon()
+    assert "nothing happened" in world.answer(world.tap(card, data=old_button(card, "Allow"), forge=True))
+    world.tap(card, "Run it as edited")
+    assert decision(finish(caller)[0])["updatedInput"] == {"command": "npm test -- --bail"}
+    world.says(card, "npm test -- --bail")
+
+
+def test_a_prompt_from_before_the_kill_still_takes_its_answer(world: World) -> None:
+    caller = world.ask(event_bytes())
+    card = journaled_card(world)
+    world.tap(card, "Edit")
+    prompt = world.prompt()
+    world.until(lambda: prompts(world) == [("ask_edit",)])
+    world.stop_daemon(signal.SIGKILL)
+    world.reply("npm test -- --bail", prompt)
+    world.start_daemon()
+    card = world.says(card, "+ npm test -- --bail")
+    world.tap(card, "Run it as edited")
+    assert decision(finish(caller)[0])["updatedInput"] == {"command": "npm test -- --bail"}
+
+
+def old_button(card: Message, label: str) -> str:
+    """The data of a button that the card had in the beginning."""
+    first = card["history"][0]["buttons"]
+    return next(str(button["callback_data"]) for row in first for button in row if button["text"] == label)
+
+
+def prompts(world: World) -> list[tuple[str]]:
+    with contextlib.closing(sqlite3.connect(f"file:{world.state_dir}/journal.db?mode=ro", uri=True)) as connection:
+        return connection.execute("SELECT purpose FROM copies WHERE prompt_for != 0").fetchall()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -20,6 +19,7 @@ from tapgate.install import launcher
 from tapgate.install.hooks import LAUNCHER, registrations
 from tapgate.install.launcher import caller_words
 from tapgate.install.registration import is_ours
+from tests.agents.real.pinned import CLAUDE, reason_to_skip
 
 ROOT = Path(__file__).parent.parent.parent
 EVENT = b'{"hook_event_name": "PermissionRequest", "tool_name": "Bash", "tool_input": {}}'
@@ -59,10 +59,10 @@ def test_the_manifests_name_the_plugin_and_its_version() -> None:
     assert scripts[LAUNCHER] == f"{launcher.__name__}:main"
 
 
-@pytest.mark.skipif(shutil.which("claude") is None, reason="Claude Code is not on the PATH")
+@pytest.mark.skipif(bool(reason_to_skip(CLAUDE)), reason=reason_to_skip(CLAUDE))
 def test_claude_code_itself_accepts_the_plugin(tmp_path: Path) -> None:
     done = subprocess.run(
-        ["claude", "plugin", "validate", "--strict", str(ROOT)],
+        [str(CLAUDE.path), "plugin", "validate", "--strict", str(ROOT)],
         env={"HOME": str(tmp_path), "PATH": os.environ["PATH"], "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"},
         capture_output=True,
         text=True,

@@ -260,6 +260,8 @@ def test_without_namespaces_the_settings_that_would_keep_it_from_starting_are_le
 def test_a_line_break_in_a_path_writes_no_setting() -> None:
     with pytest.raises(ServiceError, match="line break"):
         rendered(state_dir=Path("/home/ada/x\nExecStart=/bin/evil"))
+    with pytest.raises(ServiceError, match="line break"):
+        render_socket(socket_path=Path("/run/x\nSocketMode=0666"), runtime_dir=None)
 
 
 def test_only_the_state_directory_can_be_written() -> None:

@@ -14,7 +14,7 @@ import pytest
 import typer
 
 from tapgate.cli import app
-from tests.e2e.test_browser import REQUIRED
+from tests.e2e.browsing import REQUIRED
 from tests.e2e.world import PATIENCE_S
 from tests.setup.terminal import Newcomer, new_newcomer
 

@@ -15,7 +15,7 @@ from playwright.sync_api import expect, sync_playwright
 from tapgate.config import load_config
 from tapgate.model import Role
 from tests.builders import event_bytes
-from tests.e2e.test_browser import CHROMIUM, FLAGS, REQUIRED
+from tests.e2e.browsing import CHROMIUM, FLAGS, REQUIRED
 from tests.e2e.world import ADA, PATIENCE_S, finish
 from tests.setup.terminal import Newcomer, Terminal
 from tests.simulator.driver import TOKEN

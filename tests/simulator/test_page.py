@@ -244,3 +244,13 @@ async def test_a_person_starts_the_bot_by_its_link(sim: Driver, page: Page) -> N
     [update] = await sim.updates(timeout=10)
     assert update["message"]["text"] == "/start pair-7"
     await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+
+
+async def test_code_is_shown_to_its_last_line_as_telegram_does(sim: Driver, page: Page) -> None:
+    """A block that scrolls in itself would make a card look shorter than it is."""
+    await page.goto(sim.url)
+    code = "\n".join(f"line {number}" for number in range(60))
+    message_id = (await sim.send(f"<pre>{code}</pre>", parse_mode="HTML")).result["message_id"]
+    block = page.locator(f"{bubble(page, message_id)} pre")
+    await expect(block).to_contain_text("line 59")
+    assert await block.evaluate("node => node.scrollHeight <= node.clientHeight")

@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tapgate.core.change import change_of
+from tapgate.core.drafts import answer_of, choices_of
 from tapgate.core.risk import assess_request
-from tapgate.model import Background, Card, Detail, OnDisk, Outcome, Ran, Request
+from tapgate.model import Background, Card, Decision, Detail, Draft, Given, OnDisk, Outcome, Ran, Request, Verdict
 from tapgate.telegram.setting import Setting
 from tests.builders import at, choice_of, make_request
 
@@ -150,6 +151,16 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     "unknown-tool": ("TeaMaker", {"cups": 2, "kind": "green"}),
 }
 PATCH = "*** Begin Patch\n*** Update File: src/cart.py\n@@\n-    old\n+    new\n*** Add File: a.md\n+x\n*** End Patch\n"
+FORM = {
+    "questions": [
+        {
+            "question": "Which database should we use?",
+            "header": "Database",
+            "options": [{"label": "Postgres", "description": "Relational"}, {"label": "SQLite"}],
+        },
+        {"question": "Which extras?", "options": [{"label": "Cache"}, {"label": "Search"}], "multiSelect": True},
+    ]
+}
 FILES = {"src/cart.py": CART, "src/values.py": LONG}
 WHY = "The total ignores how many of each item there are. I'll multiply by the count and run the tests."
 
@@ -179,9 +190,38 @@ def gallery() -> Iterator[tuple[str, Card, Setting]]:
     request = make_request()
     yield "sending/allow", sending_card(request, answer_by(choice_of(request, "a"))), STUDIO
     yield from _settled(request)
+    yield from _steps()
     yield "settled/summary", settled_card(request, Outcome.ALLOWED, answer=answer_by(choice_of(request, "a"))), brief
     for name in ("edit", "web-fetch", "mcp", "plan", "question", "bash-secret", "bash-too-long"):
         yield f"settled/expired-{name}", settled_card(_call(name), Outcome.EXPIRED), STUDIO
+
+
+def _steps() -> Iterator[tuple[str, Card, Setting]]:
+    """Cards that take more than one tap, in the middle of it."""
+    form = make_request(tool="AskUserQuestion", tool_input=FORM, suggestions=())
+    yield "steps/question-1", _in_step(form, Draft()), STUDIO
+    half = Draft(at=1, given=(Given((1,)), Given((0,), "Mail")))
+    yield "steps/question-2", _in_step(form, half), STUDIO
+    request = make_request()
+    yield "steps/edited", _in_step(request, Draft(text="npm test -- --bail", author="Ada")), STUDIO
+    risky = _in_step(request, Draft(text="rm -rf ~/shop", author="Ada"), risky=True)
+    changed = replace(request, input={"command": "rm -rf ~/shop"})
+    yield "steps/edited-risky", replace(risky, risks=assess_request(changed, home=HOME)), STUDIO
+    yield "steps/second-look", _in_step(request, Draft(confirming="s0"), risky=True), STUDIO
+    reads = tuple(make_request(n, tool="Read", tool_input={"file_path": f"/srv/{n}"}, suggestions=()) for n in (1, 2))
+    listed = _in_step(reads[0], Draft(listed=tuple(one.id for one in reads)))
+    yield "steps/several", replace(listed, listed=reads, place=(1, 2)), STUDIO
+    answered = answer_by(answer_of(form, replace(half, at=2)))
+    yield "settled/answered", settled_card(form, Outcome.ALLOWED, answer=answered), STUDIO
+    yield "settled/skipped", settled_card(form, Outcome.DENIED, answer=answer_by(choice_of(form, "d"))), STUDIO
+    edited = replace(
+        choice_of(request, "a"), key="y", decision=Decision(Verdict.ALLOW, updated_input={"command": "ls"})
+    )
+    yield "settled/edited", settled_card(request, Outcome.ALLOWED, answer=answer_by(edited)), STUDIO
+
+
+def _in_step(request: Request, draft: Draft, *, risky: bool = False) -> Card:
+    return replace(_open(request), draft=draft, choices=choices_of(request, draft, risky=risky))
 
 
 def _settled(request: Request) -> Iterator[tuple[str, Card, Setting]]:

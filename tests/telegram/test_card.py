@@ -185,7 +185,7 @@ def test_a_command_that_does_not_fit_is_cut_marked_and_counted() -> None:
     assert not fits(request)
     assert "x" * 1999 + "…\n" in text
     assert "x" * 2000 not in text
-    assert "✂️ 3,001 characters are not shown. “Show all of it” sends them." in text
+    assert "✂️ 3,001 characters are not shown. “Show all of it” sends the rest." in text
     assert whole_of(request)[1].startswith(b"x" * 5000)
 
 
@@ -407,6 +407,14 @@ def test_a_settled_card_says_how_it_ended(outcome: Outcome, key: str, ran: Ran, 
     text = shown(settled_card(request, outcome, answer=answer, ran=ran, detail=detail))
     head, *tail = words
     assert text.split("\n") == [head, " · ".join(["shop · Bash npm test", *tail])]
+
+
+def test_where_nobody_may_be_at_the_terminal_the_card_does_not_promise_one() -> None:
+    """Headless, no opinion is a no: the card cannot know, so it says what is true in both cases."""
+    request = make_request()
+    headless = replace(request, caller=replace(request.caller, attended=False))
+    text = shown(settled_card(headless, Outcome.EXPIRED))
+    assert "the agent asks at the terminal, if it has one" in text
 
 
 def test_every_outcome_has_its_words_here() -> None:

@@ -357,6 +357,20 @@ def test_the_whole_content_goes_out_as_a_file() -> None:
     assert edge.heard == [WholePosted(request.id, ADA)]
 
 
+def test_what_no_file_can_hold_is_said_and_not_called_seen() -> None:
+    request = make_request()
+    flood = replace(request, input={"command": "\x7f" * 5_000_000})
+
+    async def main(edge: Edge) -> None:
+        edge.front.show_whole(ShowWhole(replace(open_card(request), request=flood), (Copy(ADA, 5),)))
+
+    edge = at_the_edge(main)
+    ((endpoint, data),) = edge.api.made
+    assert endpoint == "sendMessage"
+    assert "This cannot be shown" in data["text"]
+    assert edge.heard == []
+
+
 def test_a_file_that_was_not_taken_is_not_called_seen() -> None:
     """Otherwise content would be allowed that nobody could look at."""
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.case import SHOW_WHOLE
-from tapgate.model import Act, Card, Choice
+from tapgate.core.case import SHOW_WHOLE, Case
+from tapgate.model import Act, Card, Choice, Draft, Risk
 from tapgate.telegram.callback import decode_button
-from tapgate.telegram.keyboard import MOST_UNITS, is_cut, keyboard_of
+from tapgate.telegram.keyboard import MOST_UNITS, SHORT_UNITS, is_cut, keyboard_of
 from tapgate.telegram.text import units
-from tests.builders import SUGGESTION, make_request
+from tests.builders import SUGGESTION, at, make_request
 
 from .cards import captured, open_card, shown
 
@@ -37,12 +37,12 @@ def test_a_question_s_options_come_first_and_skip_after_them() -> None:
     options = [{"label": "Postgres"}, {"label": "SQLite"}]
     questions = {"questions": [{"question": "Which?", "options": options}]}
     card = open_card(make_request(tool="AskUserQuestion", tool_input=questions))
-    assert layout(card) == [["1. Postgres"], ["2. SQLite"], ["Other…"], ["Skip"], ["Skip and stop"]]
+    assert layout(card) == [["1. Postgres"], ["2. SQLite"], ["Other…"], ["Skip", "Skip and stop"]]
 
 
 def test_content_that_was_not_shown_can_be_shown_or_refused_but_not_allowed() -> None:
     card = open_card(make_request(tool_input={"command": "x" * 9000}))
-    assert layout(card) == [["Show all of it"], ["Deny"], ["Deny and stop"], ["Deny with a reason…"]]
+    assert layout(card) == [["Show all of it"], ["Deny", "Deny and stop"], ["Deny with a reason…"]]
 
 
 def test_a_card_without_choices_has_no_keyboard() -> None:
@@ -55,6 +55,73 @@ def test_colours_say_what_is_good_and_what_is_bad() -> None:
     assert (styles["Allow"], styles["Deny"], styles["Deny and stop"]) == ("success", "danger", "")
 
 
+def test_red_is_for_one_thing_at_a_time() -> None:
+    """Two red buttons side by side would say nothing about which of them is the risky one."""
+    case = Case(request=make_request(), asked=at(0), deadline=at(590).mono, chats=(1001,))
+    case.risks = (Risk("privilege", "Runs with administrator rights"),)
+    styles = {key.text: key.style for row in keyboard_of(case.card()) for key in row}
+    assert (styles["Allow"], styles["Deny"]) == ("danger", "")
+
+
+def test_what_must_be_seen_first_is_the_main_button() -> None:
+    card = open_card(make_request(tool_input={"command": "x" * 9000}))
+    styles = {key.text: key.style for row in keyboard_of(card) for key in row}
+    assert (styles["Show all of it"], styles["Deny"]) == ("primary", "danger")
+
+
+def test_skipping_a_question_is_no_denial_and_not_red() -> None:
+    questions = {"questions": [{"question": "Which?", "options": [{"label": "Postgres"}]}]}
+    card = open_card(make_request(tool="AskUserQuestion", tool_input=questions))
+    assert {key.style for row in keyboard_of(card) for key in row} == {""}
+
+
+def test_while_an_edit_waits_for_its_second_tap_editing_again_stands_beside_back() -> None:
+    case = Case(request=make_request(), asked=at(0), deadline=at(590).mono, chats=(1001,))
+    case.draft = Draft(text="npm test -- --runInBand", author="Ada")
+    assert layout(case.card()) == [
+        ["Run it as edited"],
+        ["Edit…", "Back"],
+        ["Deny", "Deny and stop"],
+        ["Deny with a reason…"],
+    ]
+
+
+def test_at_the_gate_what_leads_elsewhere_stands_side_by_side() -> None:
+    assert layout(open_card(make_request(event="PreToolUse"))) == [
+        ["Allow", "Deny"],
+        ["Edit…", "Ask at the terminal"],
+        ["Deny with a reason…"],
+    ]
+
+
+def long_rule(content: str) -> list[str]:
+    rule = {"toolName": "WebFetch", "ruleContent": content}
+    card = open_card(make_request(suggestions=({**SUGGESTION, "rules": [rule]},)), seen=True)
+    return [row[0] for row in layout(card)[1:3]]
+
+
+def test_however_long_a_rule_is_its_scope_stands_on_the_button() -> None:
+    """For the project and for the session only: two buttons that look alike would be a trap."""
+    project, session = long_rule("domain:documentation.example.com")
+    assert project.startswith("Always allow `WebFet") and project.endswith("` in this project")
+    assert session.startswith("Always allow `WebFet") and session.endswith("` in this session")
+    assert units(project) == units(session) == SHORT_UNITS
+
+
+@pytest.mark.parametrize("size", [60, 9000])
+def test_a_rule_cannot_make_up_its_scope(size: int) -> None:
+    project, session = long_rule("x in this session`" + " " * size)
+    assert project.endswith("in this project") and session.endswith("in this session")
+
+
+def test_the_end_of_a_long_button_shows_no_secret() -> None:
+    secret = "ghp_" + "R8x2Lq7Zt5Vb9Nw3Kd6Yc1Hs4Jf0Pm2Ga5Qe"
+    entry = {"type": "toolAlwaysAllow", "tool": f"{'x' * 40} {secret}"}
+    card = open_card(make_request(suggestions=(entry,)), seen=True)
+    texts = [text for row in layout(card) for text in row]
+    assert not any(secret[-12:] in text for text in texts), texts
+
+
 @pytest.mark.parametrize("request_", captured().values(), ids=captured())
 def test_every_button_leads_back_to_its_choice(request_: Any) -> None:
     card = open_card(request_)
@@ -65,7 +132,7 @@ def test_every_button_leads_back_to_its_choice(request_: Any) -> None:
         assert button is not None
         assert button.request_id == request_.id
         (choice,) = (c for c in card.choices if (c.key, c.seal) == (button.choice_key, button.seal))
-        assert key.text.rstrip("…") in choice.label
+        assert all(part in choice.label for part in key.text.split("…"))
         found.append(choice)
     assert len(found) == len(card.choices)
     assert all(choice in found for choice in card.choices)

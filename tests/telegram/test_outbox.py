@@ -465,6 +465,43 @@ def test_idle_work_makes_way_for_what_comes_meanwhile() -> None:
     assert len(names) == 11
 
 
+def test_an_older_idle_edit_never_says_over_a_newer_one_that_counts() -> None:
+    """ "2 of 5 open" must not come after "Allowed": the card would have its buttons back."""
+
+    async def main(post: Post) -> None:
+        for number in range(4):
+            post.put(str(number))
+        post.put("open", key="edit", idle=True)
+        post.put("settled", key="edit")
+        await for_a_while()
+
+    assert posting(main).names == ["0", "1", "2", "3", "settled"]
+
+
+def test_a_newer_idle_edit_takes_the_place_of_one_that_waits() -> None:
+    async def main(post: Post) -> None:
+        for number in range(4):
+            post.put(str(number))
+        post.put("older", key="edit")
+        post.put("newer", key="edit", idle=True)
+        post.put("last")
+        await for_a_while()
+
+    assert posting(main).names == ["0", "1", "2", "3", "newer", "last"]
+
+
+def test_an_idle_edit_that_has_to_wait_is_not_made_after_a_newer_one() -> None:
+    async def main(post: Post) -> None:
+        post.errors["open"] = [BusyError(30)]
+        post.takes_s["open"] = 1
+        post.put("open", key="edit", idle=True)
+        await anyio.sleep(0.5)
+        post.put("settled", key="edit")  # while Telegram is about to say: later
+        await for_a_while()
+
+    assert posting(main).names == ["settled"]
+
+
 def test_idle_work_waits_in_one_chat_only() -> None:
     async def main(post: Post) -> None:
         post.put("sweep", idle=True)

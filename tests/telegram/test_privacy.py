@@ -12,6 +12,7 @@ from tapgate.daemon.history import render_history
 from tapgate.journal import TrailRow
 from tapgate.model import Background, Detail, OnDisk, Outcome, Phase, Risk
 from tapgate.telegram.content import gist_of
+from tapgate.telegram.keyboard import keyboard_of
 from tests.builders import choice_of, make_request
 
 from .cards import SETTING, answer_by, every_state, fits, open_card, sending_card, settled_card, shown, whole_of
@@ -100,12 +101,36 @@ def test_a_secret_that_would_be_cut_in_two_does_not_show_a_half(size: int) -> No
         assert SECRET[:12] not in shown(open_card(request))
 
 
+@pytest.mark.parametrize("tool", ["Bash", "mcp__a__b"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_secret_in_a_field_for_which_little_room_is_left_does_not_show_a_half(tool: str, nested: bool) -> None:
+    """Fields share a budget, and each may be shown on a line of its own: the last one is cut anywhere."""
+    for before in range(0, 80, 3):
+        last: Any = "x " * (before // 2) + SECRET
+        last = [{"deep": last}] if nested else last
+        for first in (16_300, 16_350, 16_384, 17_000):
+            fields = {"command": "ls", "first": "y " * (first // 2), "second": last}
+            request = make_request(tool=tool, tool_input=fields, suggestions=())
+            assert SECRET[:9] not in shown(open_card(request)).replace("ghp_‹", "")
+
+
 def test_a_masked_text_that_became_short_shows_no_half_of_a_secret_from_further_down() -> None:
     """Masks can be shorter than what they hide, so more of the text gets onto the card than is counted on."""
     many = "\n".join(f"TOKEN_{number}={SECRET}{number}" for number in range(2000))
     text = shown(open_card(make_request(tool_input={"command": many})))
     assert CORE not in text
     assert all(SECRET[:10] not in line or "‹" in line for line in text.split("\n"))
+
+
+def test_the_agent_s_words_show_no_half_of_a_secret_at_their_cut_beginning() -> None:
+    """They are read from the end, and a long key behind the cut becomes a short mask."""
+    key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7q7W8e9R0\n" * 200
+    for cut in range(0, 40, 3):
+        words = (f"{SECRET[cut:]} and then\n{key}-----END PRIVATE KEY-----\nso I ask.")[-10_000:]
+        text = shown(open_card(make_request(), background=Background(why=words)))
+        assert SECRET[-12:] not in text
+        assert "q7W8e9R0" not in text
+        assert "so I ask." in text
 
 
 def test_two_different_secrets_stay_two_different_lines() -> None:
@@ -180,12 +205,23 @@ def test_a_summary_says_who_what_how_risky_and_that_it_is_one() -> None:
     )
 
 
+def test_with_a_summary_no_rule_stands_on_a_button() -> None:
+    """Its words are taken from the call."""
+    card = open_card(make_request(), setting=BRIEF)
+    labels = [key.text for row in keyboard_of(card, is_brief=True) for key in row]
+    assert "Allow" in labels and not [label for label in labels if "npm" in label]
+    assert "npm test *" not in shown(card, BRIEF)
+
+
 def test_a_summary_can_be_answered_and_its_file_holds_only_the_buttons() -> None:
     request = make_request(tool_input={"command": "x" * 10_000})
     assert fits(request, setting=BRIEF)
     assert not fits(request)
     data = whole_of(request, setting=BRIEF)[1].decode()
-    assert data == "tool: Bash\n\n\nbutton: Always allow `npm test *` in this project"
+    assert data == (
+        "tool: Bash\n\n\nbutton: Always allow `npm test *` in this project\n\n"
+        "button: Always allow `npm test *` in this session"
+    )
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_the_second_question_tells_what_was_answered_and_what_is_checked() -> No
     assert lines(card)[1:-1] == [
         "❓ Question 2 of 2",
         "Which extras?",
-        "Several may be chosen; then tap the green button.",
+        "Choose one or more, then tap Done.",
         "☑ 1. Cache",
         "2. Search",
         "preview: a picture",

@@ -31,6 +31,7 @@ _MODES = {
     "dontAsk": "Switch to the mode that never asks",
 }
 
+_KNOWN = frozenset({"type", "rules", "behavior", "destination", "mode", "directories", "tool"})
 _UNASKED = frozenset({"bypassPermissions", "dontAsk", "auto"})
 """Modes in which the agent no longer asks: nobody switches to one of them with a single tap."""
 
@@ -63,7 +64,14 @@ def _is_rule(entry: Mapping[str, Any]) -> bool:
 
 
 def words_of(entry: Mapping[str, Any]) -> tuple[str, str]:
-    """The button's words, and what to say about it afterwards."""
+    """The button's words, and what to say about it afterwards. All of it goes back, so all of it is named."""
+    label, saved = _known_words(entry)
+    others = ", ".join(f"{name}: {_plain(value)}" for name, value in entry.items() if name not in _KNOWN)
+    # In front: a phone may show only a button's ends, and the last words are to be the scope, which nobody can make up.
+    return (f"({others}) {label}", f"({others}) {saved}") if others else (label, saved)
+
+
+def _known_words(entry: Mapping[str, Any]) -> tuple[str, str]:
     kind = entry.get("type")
     destination = entry.get("destination")
     scope = _SCOPES.get(str(destination), f"in {destination}" if destination else "from now on")
@@ -113,9 +121,10 @@ def _rule(rule: Json) -> str:
     if not isinstance(rule, dict):
         return _plain(rule)
     tool, content = rule.get("toolName"), rule.get("ruleContent")
+    others = "".join(f", {name}: {_plain(rule[name])}" for name in rule if name not in ("toolName", "ruleContent"))
     if not content:
-        return str(tool)
-    return str(content) if tool == "Bash" else f"{tool}({content})"
+        return f"{tool}{others}"
+    return f"{content}{others}" if tool == "Bash" else f"{tool}({content}){others}"
 
 
 def _listed(value: Json) -> list[Json]:

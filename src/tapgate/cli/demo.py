@@ -14,6 +14,7 @@ import time
 import webbrowser
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,7 +23,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from tapgate.cli.samples import Sample, samples
+from tapgate.cli.samples import Sample, samples, write_project
 from tapgate.cli.simulator import DEMO_TOKEN
 from tapgate.errors import TapgateError
 
@@ -88,7 +89,7 @@ class Stage:
     def __init__(self, home: Path, stack: ExitStack) -> None:
         self.home = home
         self.project = home / "shop"
-        self.project.mkdir()
+        write_project(self.project)
         self._stack = stack
         self.url = ""
         self._command = ""
@@ -120,6 +121,8 @@ class Stage:
 
     def ask(self, sample: Sample) -> subprocess.Popen[bytes]:
         """Run the hook as Claude Code does: the settings' command in a shell, the event on its stdin."""
+        with (self.project / ".transcript.jsonl").open("a", encoding="utf-8") as transcript:
+            transcript.write(sample.transcript_line())
         process = subprocess.Popen(
             ["sh", "-c", self._command],
             env={**self._environ, "CLAUDE_PROJECT_DIR": str(self.project), "CLAUDE_CODE_SESSION_ATTENDED": "1"},
@@ -186,27 +189,36 @@ def _play(stage: Stage, console: Console, sample: Sample) -> bool:
     """Ask, tap as the script says, and check the answer."""
     before = {message["message_id"] for message in stage.messages()}
     process = stage.ask(sample)
-    card = _wait_for(stage, lambda message: message["message_id"] not in before and message["buttons"])
-    stage.post("tap", {"user_id": USER_ID, "chat_id": USER_ID, "message_id": card["message_id"], "label": sample.tap})
-    if sample.reason:
-        prompt = _wait_for(stage, lambda message: message["message_id"] not in before and message["force_reply"])
-        answer = {"text": sample.reason, "reply_to_message_id": prompt["message_id"]}
-        stage.post("message", {"user_id": USER_ID, "chat_id": USER_ID, **answer})
+    tap_through(sample, messages=stage.messages, post=stage.post, before=before)
     output, _ = process.communicate(timeout=WAIT_S)
     console.print(f"{sample.title}: {escape(output.decode())}", soft_wrap=True)
-    decision = json.loads(output)["hookSpecificOutput"]["decision"]
-    expected = {"behavior": sample.behavior}
-    if sample.reason:
-        expected["message"] = sample.reason
-    suggested = list(sample.suggestions) if sample.tap not in ("Allow", "Deny") and not sample.reason else None
-    return bool(decision.get("updatedPermissions") == suggested and expected.items() <= decision.items())
+    return bool(json.loads(output)["hookSpecificOutput"]["decision"] == sample.decision)
 
 
-def _wait_for(stage: Stage, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
-    until = time.monotonic() + WAIT_S
-    while time.monotonic() < until:
-        found = [message for message in stage.messages() if wanted(message)]
-        if found:
-            return found[-1]
-        time.sleep(0.05)
-    raise TapgateError("the card did not come; run `tapgate demo` without --script and look at the phone page")
+def tap_through(
+    sample: Sample,
+    *,
+    messages: Callable[[], list[dict[str, Any]]],
+    post: Callable[[str, dict[str, Any]], None],
+    before: set[int],
+) -> None:
+    """Answer a request as its script says, on the card that was not there before."""
+
+    def wait_for(wanted: Callable[[dict[str, Any]], Any]) -> int:
+        until = time.monotonic() + WAIT_S
+        while time.monotonic() < until:
+            found = [one for one in messages() if one["message_id"] not in before and wanted(one)]
+            if found:
+                return int(found[-1]["message_id"])
+            time.sleep(0.05)
+        raise TapgateError("the card did not come; run `tapgate demo` without --script and look at the phone page")
+
+    def offers(label: str, message: dict[str, Any]) -> bool:
+        return any(label in button["text"] for row in message["buttons"] for button in row)
+
+    you = {"user_id": USER_ID, "chat_id": USER_ID}
+    for label in sample.taps:
+        post("tap", {**you, "message_id": wait_for(partial(offers, label)), "label": label})
+    if sample.typed:
+        prompt = wait_for(lambda message: message["force_reply"])
+        post("message", {**you, "text": sample.typed, "reply_to_message_id": prompt})

@@ -60,6 +60,8 @@ def _written(text: str, content: Json, seen: OnDisk) -> OnDisk:
 
 
 def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
+    if "\r\n" in text and not any("\r" in str(edit) for edit in edits):
+        text = text.replace("\r\n", "\n")  # agents read and write such files with line breaks of their own
     blocks: list[str] = []
     places = -1
     for edit in edits:

@@ -77,6 +77,7 @@ from tapgate.core.memory import Remembered
 from tapgate.core.roster import Roster, why_not
 from tapgate.core.texts import UNSEEN, Meaning, meaning_of, why_not_edit, why_unheard
 from tapgate.model import (
+    NO_BACKGROUND,
     NO_DRAFT,
     NO_OPINION,
     Act,
@@ -713,6 +714,7 @@ class Desk:
         found.query_id = ""
         found.away_until = found.leave_by = None
         found.draft = NO_DRAFT
+        found.background = NO_BACKGROUND
         found.version += 1
         entry = SettledEntry(found.request.id, outcome, now.wall, detail, found.version)
         effects: list[Effect] = [Record(found.request.id, entry)]

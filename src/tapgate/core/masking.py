@@ -147,10 +147,11 @@ def _replaced(text: str, finds: list[Find]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def mask_value(value: Json) -> tuple[Json, tuple[str, ...]]:
+def mask_value(value: Json, *, only_named: bool = False) -> tuple[Json, tuple[str, ...]]:
     """The same for every string in a JSON value. Under a secret's name, and behind its option, all of it is hidden.
 
     Names, numbers and the structure stay; the value that came in is not changed. Not recursive: depth is the agent's.
+    With `only_named`, other strings are left to whoever masks the text that is made of the value.
     """
     kinds: dict[str, None] = {}
     root: list[Json] = [value]
@@ -159,6 +160,8 @@ def mask_value(value: Json) -> tuple[Json, tuple[str, ...]]:
         container, place, name = work.pop()
         item = container[place]
         if isinstance(item, str):
+            if only_named and (not name or name_says(name) is None):
+                continue
             masked = _mask_named(item, name)
             container[place] = masked.text
             kinds |= dict.fromkeys(masked.kinds)

@@ -271,7 +271,7 @@ def slips_in_code(call: Call, scene: Scene) -> str | None:
             return "Makes node load code of its own by NODE_OPTIONS"
         if name == "PATH" and re.match(r"(?:\.?(?::|$)|/tmp/|/var/tmp/|/dev/shm/)", value.text):
             return "Makes programs be looked for where anything may lie"
-    if call.name == "tar" and any(text.startswith(("--to-command", "--checkpoint-action=exec")) for text in call.texts):
+    if call.name == "tar" and any(text.startswith("--to-command") for text in call.texts):
         return "Runs a command for each file of an archive"
     return None
 

@@ -24,6 +24,9 @@ _ENDED = {
     Outcome.NOT_RECORDED: "It could not be recorded",
 }
 
+SKIPS = frozenset({"Skip", "Skip and stop"})
+"""A question is not denied but skipped, whatever the agent's own word for it is."""
+
 ASKS_AT_TERMINAL = frozenset(
     {Outcome.EXPIRED, Outcome.STOPPED, Outcome.RELEASED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED}
 )
@@ -46,7 +49,9 @@ def ended(card: Card) -> str:
     answer = card.answer
     if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
         sentence += f" by {answer.person}"
-        if answer.choice_key == ANSWERED:
+        if answer.label in SKIPS:
+            sentence = f"Skipped by {answer.person}"
+        elif answer.choice_key == ANSWERED:
             sentence = f"Answered “{answer.label}” by {answer.person}"
         elif edited_text(card.request, answer.decision) is not None:
             sentence += ", with a changed text"

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 MOST_BYTES = 256 * 1024  # read from the end; some lines are very long, and live without the rest
-MOST_CHARACTERS = 2000
+MOST_CHARACTERS = 10_000  # a card shows far less, but a secret must not be cut in two before it is masked
 LATE_S = (0.02, 0.03, 0.05, 0.1, 0.2)  # Claude Code runs the hook a little before its transcript holds the call
 
 

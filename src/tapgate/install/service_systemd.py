@@ -96,6 +96,8 @@ def render_service(
 
 def render_socket(*, socket_path: Path, runtime_dir: Path | None) -> str:
     """The socket unit. A path in the user's runtime directory is written as %t, which outlives a change of it."""
+    if "\n" in str(socket_path):
+        raise ServiceError("a socket_path with a line break cannot stand in a systemd unit; use another one")
     if runtime_dir is not None and runtime_dir in socket_path.parents:
         place = "%t/" + str(socket_path.relative_to(runtime_dir)).replace("%", "%%")
     else:

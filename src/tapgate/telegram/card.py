@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 
 from tapgate.core import words
 from tapgate.core.drafts import edited_text
-from tapgate.core.masking import mask_text
 from tapgate.core.risk import sentence_of
 from tapgate.model import Act, Background, Card, Choice, Outcome, Phase, Ran, Request, Risk
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
@@ -16,7 +16,7 @@ from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.setting import Clock, Setting
 from tapgate.telegram.steps import left_out_of_questions, step_of
-from tapgate.telegram.text import Clipper, escape, units, visible
+from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
 
 # Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
 _QUESTION_UNITS = 2200
@@ -55,7 +55,7 @@ def fits(request: Request, background: Background, setting: Setting) -> bool:
 
     With little detail it "fits": whoever set that wants to answer without seeing it, and the card says so.
     """
-    if not _are_spelled_out(request.choices, setting):
+    if not setting.is_brief and not _are_spelled_out(request.choices, setting):
         return False
     if request.form is not None:
         return not left_out_of_questions(request, setting)
@@ -73,7 +73,7 @@ def render_card(card: Card, setting: Setting) -> str:
         lines += step.lines
     left_out = left_out_of_questions(card.request, setting)
     if left_out:
-        lines.append(f"✂️ <b>{left_out:,} characters are not shown.</b> “Show all of it” sends them.")
+        lines.append(f"✂️ <b>{left_out:,} characters are not shown.</b>{_hint(card)}")
     if step is not None and step.replaces and card.background.why and not setting.is_brief:
         lines.append(_why(card.background, setting))
     lines += _buttons_spelled_out(card, setting)
@@ -93,7 +93,15 @@ def render_card(card: Card, setting: Setting) -> str:
 def _content(card: Card, setting: Setting) -> list[str]:
     if setting.is_brief:
         return _gist(card.request, setting)
-    return _question(card.request, card.background, setting)[0]
+    return _question(card.request, card.background, setting, _hint(card))[0]
+
+
+def _hint(card: Card) -> str:
+    """Where to find what is not shown: behind the button, or, once that was tapped here, in the file."""
+    if not card.choices:
+        return ""
+    is_unseen = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
+    return " “Show all of it” sends the rest." if is_unseen else " The file has all of it."
 
 
 def _why(background: Background, setting: Setting) -> str:
@@ -132,24 +140,24 @@ def _risks(risks: Sequence[Risk], setting: Setting) -> list[str]:
 # What would run
 
 
-def _question(request: Request, background: Background, setting: Setting) -> tuple[list[str], bool]:
-    """The lines, and whether they show all of it."""
+def _question(request: Request, background: Background, setting: Setting, hint: str = "") -> tuple[list[str], bool]:
+    """The lines, and whether they show all of it. The hint says where the rest is to be had."""
     lines: list[str] = []
     for content in contents_of(request, background, setting):
         clipper = Clipper(_QUESTION_UNITS, mask=setting.mask)
-        lines = _shown(request, content, background, clipper, setting)
+        lines = _shown(request, content, background, clipper, setting, hint)
         if not clipper.left_out and not content.unchanged and not content.cut_more:
             return lines, True
     return lines, False
 
 
-def _shown(request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting) -> list[str]:
-    clipper.left_out += content.cut
-    top = [_what(request, clipper, setting)]
-    if content.head:
-        top.append(
-            f"<code>{clipper.take(setting.place(content.head, request.project), _HEAD_UNITS, one_line=True)}</code>"
-        )
+def _shown(
+    request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting, hint: str
+) -> list[str]:
+    described = describe(request, setting)
+    content = replace(content, cut_more=content.cut_more or described.cut_more)
+    clipper.left_out += content.cut + described.cut
+    top = [_what(request, content, described.body, clipper, setting)]
     bottom = [
         f"<i>{clipper.take(aside, _NOTE_UNITS, one_line=True)}</i>" for aside in content.asides[:_MOST_ASIDES] if aside
     ]
@@ -164,7 +172,7 @@ def _shown(request: Request, content: Content, background: Background, clipper: 
     middle = _body(content, clipper) if content.body.strip(" \n\t") else []
     missing = _missing(content, clipper)
     if missing:
-        middle.append(f"✂️ <b>{missing} not shown.</b> “Show all of it” sends {'it' if missing[:1] == 'M' else 'them'}.")
+        middle.append(f"✂️ <b>{missing} not shown.</b>{hint}")
     if background.why:
         bottom.insert(0, _why(background, setting))
     return [*top, *middle, *bottom]
@@ -216,11 +224,13 @@ def _gist(request: Request, setting: Setting) -> list[str]:
     return [*lines, "🙈 Your config sends a summary only: <b>what you allow here, you have not seen.</b>"]
 
 
-def _what(request: Request, clipper: Clipper, setting: Setting) -> str:
+def _what(request: Request, content: Content, description: str, clipper: Clipper, setting: Setting) -> str:
     line = f"<b>{clipper.take(_tool(request), _TOOL_UNITS, one_line=True)}</b>"
+    if content.head:
+        place = setting.place(content.head, request.project)
+        line += f" <code>{clipper.take(place, _HEAD_UNITS, one_line=True)}</code>"
     if request.event == "PreToolUse":
         line += " (before every call)"
-    description = describe(request, setting)
     if description:
         line += f" — {clipper.take(description, _NOTE_UNITS, one_line=True)}"
     return line
@@ -281,6 +291,8 @@ def _consequence(card: Card, setting: Setting) -> str:
 
 def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
     """A phone shows only the beginning of a long button; its exact words stand here. The longest come first."""
+    if setting.is_brief:
+        return []
     wide = sorted((choice for choice in _own_words(card.choices) if is_wide(choice)), key=is_cut, reverse=True)
     lines = [f"<i>▸ {_line(choice.label, setting, _LISTED_UNITS)}</i>" for choice in wide[:_MOST_LISTED]]
     whole = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
@@ -309,10 +321,9 @@ def _line(text: str, setting: Setting, most: int = _LINE_UNITS) -> str:
 
 def _last(text: str, most: int, setting: Setting) -> str:
     """The end of a longer text: what was said right before the call."""
-    if setting.mask:
-        text = mask_text(text).text
-    shown = visible(text[-most:])
-    cut = len(text) > most or units(shown) > most
+    tail = masked_tail(text) if setting.mask else text
+    shown = visible(tail[-most:])
+    cut = len(tail) > most or len(text) > most > len(tail) or units(shown) > most
     while units(shown) > most:
         shown = shown[len(shown) // 10 + 1 :]
     return ("…" if cut else "") + escape(shown)

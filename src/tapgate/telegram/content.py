@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
 from tapgate.core.masking import mask_pieces, mask_value
-from tapgate.model import NO_BACKGROUND, Background, Request
+from tapgate.errors import TapgateError
+from tapgate.model import Background, Request
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import CARD_CHARS, Fields
@@ -16,9 +17,14 @@ from tapgate.telegram.forms.plain import aligned
 from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import visible
 
+MOST_FILE_BYTES = 49_000_000  # Telegram takes 50 MB, with what stands around the file
 _PIECE = 32_768
 _LINE_CHARS = 480  # more than any summary shows
 _FIRST_WORD = re.compile(r"[\w.+/@-]{1,60}")
+
+
+class TooLargeError(TapgateError):
+    """What is to be shown fits into no file."""
 
 
 def contents_of(request: Request, background: Background, setting: Setting) -> Iterator[Content]:
@@ -57,17 +63,23 @@ def _fields(request: Request, setting: Setting, most: int | None = CARD_CHARS) -
     return fields
 
 
-def describe(request: Request, setting: Setting, most: int | None = CARD_CHARS) -> str:
+def describe(request: Request, setting: Setting, most: int | None = CARD_CHARS) -> Content:
     """What the agent says about the call."""
-    description = request.input.get("description")
-    return "" if description is None else Fields({}, most=most, mask=setting.mask).plain(description, "description")
+    fields = Fields(request.input, most=most, mask=setting.mask)
+    said = fields.any("description") if request.input.get("description") is not None else ""
+    return Content(said, cut=fields.cut, cut_more=fields.cut_more)
 
 
 def summary_of(request: Request, setting: Setting) -> str:
     """One line that says what it was about, for settled cards; with little detail, only what it was about."""
     if setting.is_brief:
         return gist_of(request)
+    if request.form is not None:
+        return "; ".join(question.header or question.text for question in request.form.questions)[:CARD_CHARS]
     content = content_of(request, setting, most=CARD_CHARS)
+    if request.call.tool == "ExitPlanMode":
+        first = next((line for line in content.body[:CARD_CHARS].splitlines() if line.strip()), "")
+        return first.lstrip("#").strip()
     return " ".join((setting.place(content.head, request.project) or content.body)[:CARD_CHARS].split())
 
 
@@ -87,7 +99,10 @@ def gist_of(request: Request) -> str:
 
 
 def whole_of(request: Request, background: Background, setting: Setting) -> tuple[str, bytes]:
-    """The file for everything that did not fit: its name, and the input in full. Takes long; run it in a thread."""
+    """The file for everything that did not fit: its name, and the input in full. Takes long; run it in a thread.
+
+    Raises TooLargeError where no file can hold it: hidden characters are longer when they are spelled out.
+    """
     name = "".join(character for character in request.call.tool if character.isalnum())[:30] or "request"
     if setting.is_brief:
         suffix, pieces = ".txt", iter([f"tool: {request.call.tool}\n{gist_of(request)}", *_buttons(request)])
@@ -101,6 +116,8 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     for piece in pieces:
         for start in range(0, len(piece), _PIECE):  # so that other threads get their turn in between
             data += visible(piece[start : start + _PIECE]).encode("utf-8", "backslashreplace")
+            if len(data) > MOST_FILE_BYTES:
+                raise TooLargeError("it is larger than any file that can be sent; answer at the terminal, or deny here")
     return f"{name}-{request.id[:8]}{suffix}", bytes(data)
 
 
@@ -123,7 +140,7 @@ def _json(request: Request, setting: Setting) -> Iterator[str]:
     fields = dict(request.input)
     whole = {
         **{name: value for name, value in _circumstances(request, setting) if value and name != "description"},
-        "input": mask_value(fields)[0] if setting.mask else fields,
+        "input": mask_value(fields, only_named=True)[0] if setting.mask else fields,
         "buttons": [choice.label for choice in request.choices if choice.saved],
     }
     for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(whole):
@@ -140,12 +157,9 @@ def _buttons(request: Request) -> Iterator[str]:
 
 def _circumstances(request: Request, setting: Setting) -> tuple[tuple[str, str], ...]:
     return (
-        ("description", describe(request, setting, None)),
+        ("description", describe(request, setting, None).body),
         ("why it asks", request.decision_reason),
         ("blocked path", request.blocked_path),
         ("directory", request.cwd),
         ("tool", request.call.tool or "without a name"),  # a file must not be empty
     )
-
-
-__all__ = ["NO_BACKGROUND", "contents_of", "describe", "gist_of", "summary_of", "whole_of"]

@@ -38,7 +38,7 @@ from tapgate.model import Background, Card, Copy, Phase, Request, Tap
 from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import fits, render_card
-from tapgate.telegram.content import whole_of
+from tapgate.telegram.content import TooLargeError, whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
@@ -283,7 +283,11 @@ class Front:
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
-            name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, self._setting)
+            try:
+                name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, self._setting)
+            except TooLargeError as error:
+                self.say(Say(copy.chat_id, copy.message_id, f"This cannot be shown: {error}."))
+                return
             await calling(
                 self._api.send_document(
                     copy.chat_id,
@@ -385,7 +389,7 @@ def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
 def _markup(card: Card, setting: Setting) -> InlineKeyboardMarkup | None:
     rows = [
         [InlineKeyboardButton(key.text, callback_data=key.data, style=key.style or None) for key in row]
-        for row in keyboard_of(card, mask=setting.mask)
+        for row in keyboard_of(card, mask=setting.mask, is_brief=setting.is_brief)
     ]
     return InlineKeyboardMarkup(rows) if rows else None
 

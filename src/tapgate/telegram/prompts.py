@@ -11,6 +11,8 @@ from tapgate.telegram.text import Clipper
 
 _CURRENT_UNITS = 3000
 _QUESTION_UNITS = 600
+_REASONS = {"ExitPlanMode": ("What should change?", "What should change in the plan")}
+"""Where a no is meant to be followed by another try."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,15 +30,15 @@ def render_prompt(card: Card, prompt: Prompt, setting: Setting, *, is_group: boo
         case Act.ASK_ANSWER:
             return Asking(f"{you}{_answer(card, prompt.question, setting)}", "Your answer")
         case _:
-            why = "why not?" if you else "Why not?"
-            return Asking(f"{you}{why} Reply to this message; the agent gets your words.", "The reason for your no")
+            asked, placeholder = _REASONS.get(card.request.call.tool, ("Why not?", "The reason for your no"))
+            asked = asked[0].lower() + asked[1:] if you else asked
+            return Asking(f"{you}{asked} Reply to this message; the agent gets your words.", placeholder)
 
 
 def _edit(card: Card, setting: Setting) -> str:
     request = card.request
     now = card.draft.text if card.draft.text is not None else str(request.input.get(request.editable) or "")
-    asked = f"Reply to this message with the {request.editable.replace('_', ' ')} to allow instead."
-    asked += " Nothing runs before you tap once more."
+    asked = f"Reply to this message with the {request.editable.replace('_', ' ')} to allow instead; then tap once more."
     if setting.is_brief and card.draft.text is None:
         return asked
     shown = Clipper(_CURRENT_UNITS, mask=setting.mask).take(now, _CURRENT_UNITS)

@@ -68,10 +68,11 @@ def _question(request: Request, draft: Draft, clipper: Clipper, setting: Setting
     raw = request.input["questions"][number]
     count = f"{number + 1} of {len(form.questions)}" if len(form.questions) > 1 else ""
     head = " · ".join(part for part in (f"Question {count}".strip(), question.header) if part)
-    lines = [f"❓ <b>{clipper.take(head, _ITEM_UNITS, one_line=True)}</b>"]
+    lines = [f"❓ {clipper.take(head, _ITEM_UNITS, one_line=True)}"]
     lines.append(f"<b>{clipper.take(question.text, _TEXT_UNITS)}</b>")
     if question.many:
-        lines.append("<i>Several may be chosen; then tap the green button.</i>")
+        is_last = number == len(form.questions) - 1
+        lines.append(f"<i>Choose one or more, then tap {'Done' if is_last else 'Next'}.</i>")
     for index, option in enumerate(question.options):
         mark = ("☑ " if question.many else "● ") if index in given.picks else ""
         line = f"{mark}<b>{index + 1}. {clipper.take(option.label, _TEXT_UNITS, one_line=True)}</b>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
@@ -13,6 +14,8 @@ MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing
 _WINDOW = 8192  # more than a card shows of any text
 _MARGIN = 2048  # longer than any secret but a private key, which is hidden also where its end is missing
 _MOST_MARKS = 3  # combining marks in a row that still look like a letter
+
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -110,3 +113,13 @@ def _masked_head(text: str) -> tuple[str, int]:
         return mask_text(text).text, 0
     # What stands at the window's end may be one half of a secret, so it is not shown.
     return mask_text(text[:_WINDOW]).text[:-_MARGIN], len(text) - _WINDOW + _MARGIN
+
+
+def masked_tail(text: str) -> str:
+    """The end of the text without its secrets; of a long one, without what stands where it was cut."""
+    end = _KEY_END.search(text)
+    if end and "PRIVATE KEY" not in text[: end.start()]:
+        text = text[end.start() :]  # a key whose beginning was cut off looks like no key
+    if len(text) <= _WINDOW:
+        return mask_text(text).text
+    return masked_tail(text[-_WINDOW:])[_MARGIN:]

@@ -35,12 +35,18 @@ class Terminal:
     def press_until_gone(self, key: str, words: str) -> None:
         """Answer a dialog. It takes no key in its first moments, so the key is pressed again while it stays."""
         self.shows(words)
+        self._press_until(key, lambda screen: words not in screen)
+
+    def press_until_shown(self, key: str, words: str) -> None:
+        self._press_until(key, lambda screen: words in screen)
+
+    def _press_until(self, key: str, is_done: Callable[[str], bool]) -> None:
         end = time.monotonic() + PATIENCE_S
-        while words in self.screen():
+        while not is_done(self.screen()):
             assert time.monotonic() < end, f"{key} does not help; the terminal shows:\n{self.screen()}"
             self.press(key)
             again = time.monotonic() + AGAIN_S
-            while words in self.screen() and time.monotonic() < again:
+            while not is_done(self.screen()) and time.monotonic() < again:
                 time.sleep(LOOK_S)
 
     def type(self, text: str) -> None:

@@ -188,8 +188,7 @@ def test_codex_asks_nobody_until_the_person_trusts_the_hook_and_then_the_trust_l
     terminal = codex.interactive(trusted=False)
     terminal.shows(labels.CODEX_REVIEWS_HOOKS)
     assert codex.phone.cards() == []
-    terminal.press("2")
-    terminal.shows(labels.CODEX_TRUST_ALL)
+    terminal.press_until_shown("2", labels.CODEX_TRUST_ALL)
     terminal.press_until_gone("Enter", labels.CODEX_REVIEWS_HOOKS)
     card = codex.phone.answer(labels.ALLOW)
     codex.phone.says(card, labels.ALLOWED)

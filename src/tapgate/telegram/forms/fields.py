@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tapgate.core.masking import mask_value
+from tapgate.core.masking import mask_text, mask_value
 from tapgate.telegram.forms.content import Content
 
 CARD_CHARS = 16_384  # more than any card shows, so that a cut secret never stands on one
@@ -15,6 +15,7 @@ _MOST_FIELDS = 200
 _LEAST_CHARS = 64
 _ONE_LINE_CHARS = 60  # facts that stand together on one line of a phone
 _PIECE = 65_536
+_MARGIN = 2048  # longer than any secret but a private key, which is hidden also where its end is missing
 
 
 class Fields:
@@ -97,13 +98,16 @@ class Fields:
         self._spent += spent
 
     def spent(self, line: str) -> str:
-        """The line, counted: a form of many parts ends when it `is_enough`."""
+        """The line, counted: a form of many parts ends when there is no room for more."""
         self._spent += len(line) + 1
         return line
 
-    @property
-    def is_enough(self) -> bool:
-        return self._most is not None and self._spent > self._most
+    def while_room(self, parts: Iterable[Any]) -> Iterator[Any]:
+        for part in parts:
+            if self._most is not None and self._spent > self._most:
+                self.cut_more = True
+                return
+            yield part
 
     def size_of(self, name: str) -> str:
         """How large a text is on disk. Counted piece by piece: it may have 16 MiB."""
@@ -143,33 +147,40 @@ class Fields:
         """A value in words, without secrets. Under a secret's name all of it is one."""
         budget = self._most if budget is None else min(budget + _LEAST_CHARS, self._most or budget)
         if budget is not None:
-            value, cut = _pruned(value, budget)
+            value, cut = _pruned(value, budget, mask=self._mask)
             self.cut += cut.count
             self.cut_more |= cut.more
-        if self._mask:
-            value = mask_value({key: value})[0][key]
+        if self._mask:  # by names alone: whoever shows the text masks what can be seen in it
+            value = mask_value({key: value}, only_named=True)[0][key]
         return value if isinstance(value, str) else dumped(value)
 
 
 class _Cut:
-    def __init__(self, budget: int) -> None:
+    def __init__(self, budget: int, *, mask: bool) -> None:
         self.left = budget
+        self.mask = mask
         self.count = 0
         self.more = False
 
 
-def _pruned(value: object, budget: int) -> tuple[Any, _Cut]:
-    cut = _Cut(budget)
+def _pruned(value: object, budget: int, *, mask: bool) -> tuple[Any, _Cut]:
+    cut = _Cut(budget, mask=mask)
     return _prune(value, cut), cut
 
 
 def _prune(value: object, cut: _Cut) -> Any:
     """A copy that is no larger than the budget. The depth is bounded by the dialect that let the input in."""
     if isinstance(value, str):
-        kept = value[: max(0, cut.left)]
-        cut.count += len(value) - len(kept)
-        cut.left -= len(kept) + 1
-        return kept
+        room = max(0, cut.left)
+        cut.left -= min(len(value), room) + 1
+        if len(value) <= room:
+            return value
+        if not cut.mask:
+            cut.count += len(value) - room
+            return value[:room]
+        # A secret that is cut in two looks like none: masked first, and without what stands at the edge.
+        cut.count += len(value) - max(0, room - _MARGIN)
+        return mask_text(value[:room]).text[:-_MARGIN]
     if isinstance(value, dict | list) and len(value) > max(0, cut.left):
         cut.more = True
     if isinstance(value, dict):

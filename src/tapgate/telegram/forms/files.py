@@ -74,10 +74,7 @@ def multi_edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: in
 
 
 def _parts(fields: Fields, edits: list[Any], blocks: tuple[str, ...]) -> Iterator[str]:
-    for number, edit in enumerate(edits, start=1):
-        if fields.is_enough:
-            fields.cut_more = True
-            return
+    for number, edit in enumerate(fields.while_room(edits), start=1):
         inside = fields.within(edit)
         old, new = inside.text("old_string"), inside.text("new_string")
         # Not the call's own path again and again: it stands above, and times many edits it is no longer small.

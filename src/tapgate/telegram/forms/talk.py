@@ -31,14 +31,11 @@ def questions(fields: Fields) -> Content | None:
     asked = fields.items("questions")
     if not asked:
         return None
-    body = "\n".join(line for question in asked for line in _question(fields, question))
+    body = "\n".join(line for question in fields.while_room(asked) for line in _question(fields, question))
     return fields.content(body, suffix=".md", prose=True)
 
 
 def _question(fields: Fields, question: Any) -> Iterator[str]:
-    if fields.is_enough:
-        fields.cut_more = True
-        return
     if not isinstance(question, dict):
         yield fields.spent(f"• {fields.plain(question)}")
         return
@@ -46,7 +43,7 @@ def _question(fields: Fields, question: Any) -> Iterator[str]:
     header = f"{inside.text('header')}: " if inside.has("header") else ""
     many = " (several may be chosen)" if inside.flag("multiSelect") else ""
     yield fields.spent(f"{header}{inside.any('question')}{many}")
-    for option in inside.items("options"):
+    for option in fields.while_room(inside.items("options")):
         yield from _option(fields, option)
     for other in inside.rest():
         yield fields.spent(f"  {other}")
@@ -54,9 +51,6 @@ def _question(fields: Fields, question: Any) -> Iterator[str]:
 
 
 def _option(fields: Fields, option: object) -> Iterator[str]:
-    if fields.is_enough:
-        fields.cut_more = True
-        return
     if not isinstance(option, dict):
         yield fields.spent(f"  • {fields.plain(option)}")
         return
