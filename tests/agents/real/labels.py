@@ -58,6 +58,7 @@ def sure(label: str) -> str:
 
 ALLOWED = "Allowed by Ada"
 DENIED = "Denied by Ada"
+SKIPPED = "Skipped by Ada"
 STOPPED_TURN = "the turn was stopped"
 TERMINAL_ALLOWED = "Allowed at the terminal"
 TERMINAL_DENIED = "Denied at the terminal"

@@ -44,7 +44,7 @@ class Phone:
         return [button["text"] for row in now["buttons"] for button in row]
 
     def offers(self, card: Message, label: str) -> str:
-        """The button with these words, once the card has it. A long button shows only their beginning."""
+        """The button with these words, once the card has it. A long button shows only their ends."""
 
         def find() -> str | None:
             fitting = [text for text in self.labels(card) if text == label or _is_cut_from(text, label)]
@@ -94,4 +94,5 @@ class Phone:
 
 
 def _is_cut_from(text: str, label: str) -> bool:
-    return text.endswith("…") and label != text and label.startswith(text.removesuffix("…"))
+    head, mark, tail = text.partition("…")
+    return bool(mark) and label != text and label.startswith(head) and label.endswith(tail)

@@ -190,7 +190,7 @@ def test_a_question_is_skipped_from_the_phone(lab: Lab) -> None:
     [result] = claude.api.wait_for_results()
     assert "skipped it" in result.text and result.is_error
     assert "1. Red" not in terminal.shows(CLOSING)
-    claude.phone.says(card, labels.DENIED)
+    claude.phone.says(card, labels.SKIPPED)
 
 
 def test_a_question_answered_at_the_terminal_settles_the_card(lab: Lab) -> None:
