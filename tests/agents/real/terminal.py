@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +14,7 @@ from typing import TypeVar
 PATIENCE_S = 40.0
 LOOK_S = 0.1
 AGAIN_S = 1.0
+ENDING_S = 10.0
 T = TypeVar("T")
 
 
@@ -75,15 +78,27 @@ class Terminal:
         self.until(lambda _: self._tmux("display", "-p", "#{pane_dead}") == "1", wait_s=wait_s)
 
     def close(self) -> None:
-        """As closing the window does: the program gets SIGHUP."""
+        """As closing the window does: the program gets SIGHUP. It writes to its HOME until it has ended."""
         words = ["tmux", "-S", str(self._socket_path), "kill-server"]
         subprocess.run(words, env=self._environ, capture_output=True, timeout=PATIENCE_S)
+        end = time.monotonic() + ENDING_S
+        while _is_alive(self.pid):
+            if time.monotonic() > end:
+                os.kill(self.pid, signal.SIGKILL)
+                return
+            time.sleep(LOOK_S)
 
     def _tmux(self, *words: str) -> str:
         command = ["tmux", "-S", str(self._socket_path), *words]
         done = subprocess.run(command, env=self._environ, capture_output=True, text=True, timeout=PATIENCE_S)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         return done.stdout.strip()
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether it still runs; one that has ended may wait for process 1 to notice."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
+    return bool(state) and not state.startswith("Z")
 
 
 KEPT = ("remain-on-exit", "on")
