@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from tapgate.core.case import SHOW_WHOLE
 from tapgate.core.drafts import choices_of
 from tapgate.core.texts import MOST_EDITED, room_of
-from tapgate.model import Act, Card, Detail, Draft, Given, Prompt, Request
+from tapgate.model import Act, Card, Detail, Draft, Given, Outcome, Prompt, Request
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_text
 from tapgate.telegram.prompts import render_prompt
 from tests.builders import SUGGESTION, make_request
 
-from .cards import SETTING, fits, open_card, shown
+from .cards import SETTING, fits, open_card, settled_card, shown
 
 HOSTILE = st.text(
     st.one_of(
@@ -240,3 +240,8 @@ def test_telegram_takes_every_changed_text(old: str, new: str, author: str, tool
         card = replace(in_step(request, draft), listed=(request, request))
         shown(card, setting)
         prompt_text(card, Act.ASK_EDIT, brief=brief)
+
+
+def test_a_question_that_the_terminal_answered_is_called_answered() -> None:
+    text = shown(settled_card(asking(), Outcome.TERMINAL_ALLOWED))
+    assert "Answered at the terminal" in text and "Allowed" not in text

@@ -46,6 +46,8 @@ def ended(card: Card) -> str:
     if card.outcome is None:
         return "It is open"
     sentence = _ENDED[card.outcome]
+    if card.outcome is Outcome.TERMINAL_ALLOWED and card.request.form is not None:
+        sentence = "Answered at the terminal"
     answer = card.answer
     if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
         sentence += f" by {answer.person}"

@@ -198,7 +198,7 @@ def test_a_question_answered_at_the_terminal_settles_the_card(lab: Lab) -> None:
     terminal = claude.interactive()
     card = claude.phone.card("Which colour?")
     terminal.press_until_gone("Enter", "1. Red")
-    claude.phone.says(card, labels.TERMINAL_ALLOWED)
+    claude.phone.says(card, labels.TERMINAL_ANSWERED)
     assert '"Which colour?"="Red"' in claude.api.wait_for_results()[0].text
 
 
