@@ -12,6 +12,7 @@ from tapgate.core.effects import AnswerTap, AskText, DraftEntry, Edit, Effect, R
 from tapgate.core.events import Asked, CallerConfirmed, Posted, PromptPosted, Replied, Tapped, ToolEnded, WholePosted
 from tapgate.core.roster import LOOK_ONLY, ONCE_ONLY
 from tapgate.core.texts import MOST_EDITED
+from tapgate.core.words import ended
 from tapgate.model import (
     NO_DRAFT,
     Act,
@@ -712,3 +713,41 @@ def test_a_prompt_is_remembered_with_its_purpose() -> None:
     effects = table.tap(request, "Edit…")
     (asked,) = (effect for effect in effects if isinstance(effect, AskText))
     assert asked.prompt == Prompt(ADA.user_id, Act.ASK_EDIT, 0)
+
+
+# What reads like something else
+
+
+def test_an_option_called_skip_that_was_chosen_is_an_answer_and_no_skipping() -> None:
+    table = Table()
+    question = {"question": "What about the failing test?", "options": [{"label": "Skip"}, {"label": "Fix"}]}
+    request = table.open(make_request(tool="AskUserQuestion", tool_input={"questions": [question]}, suggestions=()))
+    assert decided(table.tap(request, "1. Skip")).verdict is Verdict.ALLOW
+    table.confirm(request)
+    assert ended(table.card(request)) == "Answered “Skip” by Ada"
+
+
+def test_an_edited_text_keeps_the_line_break_at_the_end_that_no_message_can_have() -> None:
+    """Without it the line behind the edit would be joined to it."""
+    table = Table()
+    fields = {"file_path": "/home/dev/shop/a.py", "old_string": "x = 1\n", "new_string": "x = 2\n"}
+    request = table.open(make_request(tool="Edit", tool_input=fields, suggestions=()))
+    table.prompt(request, table.tap(request, "Edit…"))
+    table.reply("x = 3", to=30)
+    assert decided(table.tap(request, "Allow it as edited")).updated_input == {**fields, "new_string": "x = 3\n"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo a" + "\u20dd" * 1400,  # a mark that stands on its own is spelled out
+        " ".join(["pwd=a1x"] * 180),  # a mask is longer than what it hides
+    ],
+)
+def test_a_text_that_needs_more_room_than_it_seems_is_not_taken(text: str) -> None:
+    assert len(text) < MOST_EDITED
+    table = Table()
+    request = table.open(make_request())
+    table.prompt(request, table.tap(request, "Edit…"))
+    assert "too long for a card" in said(table.reply(text, to=30))
+    assert table.card(request).draft == NO_DRAFT

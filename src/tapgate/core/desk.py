@@ -283,6 +283,7 @@ class Desk:
         found.away_until = found.leave_by = found.left = None
         found.background = event.background
         found.risks = event.risks
+        found.fits = found.fits and event.fits  # the file that it is shown against may be another by now
         found.deadline = now.mono + max(0.0, self._hold_for(event.request))
         if found.phase is Phase.SENDING:
             assert found.answer is not None
@@ -400,6 +401,7 @@ class Desk:
         text = event.text.strip()
         refused = why_unheard(found, person, text, is_stopping=self._stopping)
         if refused is None and prompt.purpose is Act.ASK_EDIT:
+            text = drafts.as_typed(found.request, text)
             refused = why_not_edit(found, event.chat_id, text)
         if refused is None and prompt.purpose is Act.ASK_ANSWER and not self._is_asked(found, prompt, event.chat_id):
             refused = "The card has gone on: answer what it asks now."
