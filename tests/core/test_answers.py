@@ -9,7 +9,17 @@ import pytest
 
 from tapgate.core.desk import CHANGED, Desk
 from tapgate.core.effects import AnswerTap, AskText, DraftEntry, Edit, Effect, Record, Reply, Retract, Say
-from tapgate.core.events import Asked, CallerConfirmed, Posted, PromptPosted, Replied, Tapped, ToolEnded, WholePosted
+from tapgate.core.events import (
+    Asked,
+    CallerConfirmed,
+    Edited,
+    Posted,
+    PromptPosted,
+    Replied,
+    Tapped,
+    ToolEnded,
+    WholePosted,
+)
 from tapgate.core.roster import LOOK_ONLY, ONCE_ONLY
 from tapgate.core.texts import MOST_EDITED
 from tapgate.core.words import ended
@@ -751,3 +761,26 @@ def test_a_text_that_needs_more_room_than_it_seems_is_not_taken(text: str) -> No
     table.prompt(request, table.tap(request, "Edit…"))
     assert "too long for a card" in said(table.reply(text, to=30))
     assert table.card(request).draft == NO_DRAFT
+
+
+def test_a_yes_that_was_meant_for_the_edited_text_does_not_allow_the_original() -> None:
+    """A reply carries no seal. Ada reads the edit and says yes while Bob takes it back."""
+    table = Table(replace(ADA, chat_id=GROUP_ID), replace(BOB, chat_id=GROUP_ID))
+    ada, bob = replace(ADA, chat_id=GROUP_ID), replace(BOB, chat_id=GROUP_ID)
+    request = table.open(make_request(), message=10)
+    table.prompt(request, table.tap(request, "Edit…", person=ada, message=11))
+    table.reply("ls", to=30, person=ada)
+    table.tap(request, "Back", person=bob, message=11)
+    effects = table.reply("yes", to=11, person=ada)
+    assert replies(effects) == [] and "just changed" in effects[0].text  # type: ignore[union-attr]
+    found = table.desk.board.cases[request.id]
+    table.desk.handle(Edited(request.id, Copy(GROUP_ID, 11), found.version), at(table.seconds))
+    assert decided(table.reply("yes", to=11, person=ada)).verdict is Verdict.ALLOW
+
+
+def test_an_answer_that_was_typed_for_the_last_question_is_not_taken_for_the_next() -> None:
+    table = Table()
+    request = table.open(make_request(tool="AskUserQuestion", tool_input=QUESTIONS, suggestions=()))
+    table.tap(request, "1. Red")
+    assert "just changed" in table.reply("Green", to=10)[0].text  # type: ignore[union-attr]
+    assert "Green" not in str(table.card(request).draft)
