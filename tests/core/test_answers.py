@@ -9,9 +9,20 @@ import pytest
 
 from tapgate.core.desk import CHANGED, Desk
 from tapgate.core.effects import AnswerTap, AskText, DraftEntry, Edit, Effect, Record, Reply, Retract, Say
-from tapgate.core.events import Asked, CallerConfirmed, Posted, PromptPosted, Replied, Tapped, ToolEnded, WholePosted
+from tapgate.core.events import (
+    Asked,
+    CallerConfirmed,
+    Edited,
+    Posted,
+    PromptPosted,
+    Replied,
+    Tapped,
+    ToolEnded,
+    WholePosted,
+)
 from tapgate.core.roster import LOOK_ONLY, ONCE_ONLY
 from tapgate.core.texts import MOST_EDITED
+from tapgate.core.words import ended
 from tapgate.model import (
     NO_DRAFT,
     Act,
@@ -712,3 +723,64 @@ def test_a_prompt_is_remembered_with_its_purpose() -> None:
     effects = table.tap(request, "Edit…")
     (asked,) = (effect for effect in effects if isinstance(effect, AskText))
     assert asked.prompt == Prompt(ADA.user_id, Act.ASK_EDIT, 0)
+
+
+# What reads like something else
+
+
+def test_an_option_called_skip_that_was_chosen_is_an_answer_and_no_skipping() -> None:
+    table = Table()
+    question = {"question": "What about the failing test?", "options": [{"label": "Skip"}, {"label": "Fix"}]}
+    request = table.open(make_request(tool="AskUserQuestion", tool_input={"questions": [question]}, suggestions=()))
+    assert decided(table.tap(request, "1. Skip")).verdict is Verdict.ALLOW
+    table.confirm(request)
+    assert ended(table.card(request)) == "Answered “Skip” by Ada"
+
+
+def test_an_edited_text_keeps_the_line_break_at_the_end_that_no_message_can_have() -> None:
+    """Without it the line behind the edit would be joined to it."""
+    table = Table()
+    fields = {"file_path": "/home/dev/shop/a.py", "old_string": "x = 1\n", "new_string": "x = 2\n"}
+    request = table.open(make_request(tool="Edit", tool_input=fields, suggestions=()))
+    table.prompt(request, table.tap(request, "Edit…"))
+    table.reply("x = 3", to=30)
+    assert decided(table.tap(request, "Allow it as edited")).updated_input == {**fields, "new_string": "x = 3\n"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "echo a" + "\u20dd" * 1400,  # a mark that stands on its own is spelled out
+        " ".join(["pwd=a1x"] * 180),  # a mask is longer than what it hides
+    ],
+)
+def test_a_text_that_needs_more_room_than_it_seems_is_not_taken(text: str) -> None:
+    assert len(text) < MOST_EDITED
+    table = Table()
+    request = table.open(make_request())
+    table.prompt(request, table.tap(request, "Edit…"))
+    assert "too long for a card" in said(table.reply(text, to=30))
+    assert table.card(request).draft == NO_DRAFT
+
+
+def test_a_yes_that_was_meant_for_the_edited_text_does_not_allow_the_original() -> None:
+    """A reply carries no seal. Ada reads the edit and says yes while Bob takes it back."""
+    table = Table(replace(ADA, chat_id=GROUP_ID), replace(BOB, chat_id=GROUP_ID))
+    ada, bob = replace(ADA, chat_id=GROUP_ID), replace(BOB, chat_id=GROUP_ID)
+    request = table.open(make_request(), message=10)
+    table.prompt(request, table.tap(request, "Edit…", person=ada, message=11))
+    table.reply("ls", to=30, person=ada)
+    table.tap(request, "Back", person=bob, message=11)
+    effects = table.reply("yes", to=11, person=ada)
+    assert replies(effects) == [] and "just changed" in effects[0].text  # type: ignore[union-attr]
+    found = table.desk.board.cases[request.id]
+    table.desk.handle(Edited(request.id, Copy(GROUP_ID, 11), found.version), at(table.seconds))
+    assert decided(table.reply("yes", to=11, person=ada)).verdict is Verdict.ALLOW
+
+
+def test_an_answer_that_was_typed_for_the_last_question_is_not_taken_for_the_next() -> None:
+    table = Table()
+    request = table.open(make_request(tool="AskUserQuestion", tool_input=QUESTIONS, suggestions=()))
+    table.tap(request, "1. Red")
+    assert "just changed" in table.reply("Green", to=10)[0].text  # type: ignore[union-attr]
+    assert "Green" not in str(table.card(request).draft)

@@ -22,7 +22,7 @@ from tapgate.core.events import (
     WholePosted,
 )
 from tapgate.core.memory import Remembered
-from tapgate.model import Copy, Outcome, Phase, Prompt, Ran, Request, Verdict
+from tapgate.model import NO_DRAFT, Copy, Draft, Outcome, Phase, Prompt, Ran, Request, Verdict
 from tests.builders import ADA, BOB, at, make_request, tap_on, with_deadline
 from tests.core.ledger import Ledger
 from tests.core.test_desk import edits, entries, outcome, replies
@@ -268,3 +268,32 @@ def test_nothing_more_is_posted_to_somebody_who_was_taken_off_the_list() -> None
     desk.restore(ledger.rows.values(), at(5))
     effects = desk.handle(Asked(with_deadline(request, 580)), at(6))
     assert [effect.chats for effect in effects if isinstance(effect, Post)] == [(ADA.chat_id,)]
+
+
+def test_what_a_changed_background_no_longer_shows_whole_is_not_offered_after_a_restart(run: Run) -> None:
+    """The file that an edit is shown against may be gone, and the card then shows less than it did."""
+    request = open_in(run)
+    run.restart(5)
+    run.happen(Asked(request, fits=False), 6)
+    card = run.desk.card(request.id)
+    assert card is not None
+    assert [choice.label for choice in card.choices][:2] == ["Show all of it", "Deny"]
+    assert replies(run.happen(tap_on(request, "a", message_id=10), 7)) == []
+
+
+def test_a_chat_without_a_card_first_sees_what_was_asked_for_and_not_somebody_s_edit() -> None:
+    request = make_request()
+    memory = Remembered(
+        request,
+        asked_at=at(0).wall,
+        deadline_at=at(590).wall,
+        fits=True,
+        chats=(ADA.chat_id, BOB.chat_id),
+        copies=((CARD, 0),),
+        draft=Draft(text="make clean", author="Ada"),
+    )
+    desk = Desk((ADA, BOB), hold_s=590)
+    desk.restore([memory], at(5))
+    (post,) = (effect for effect in desk.handle(Asked(request), at(6)) if isinstance(effect, Post))
+    assert post.chats == (BOB.chat_id,)
+    assert post.card.draft == NO_DRAFT

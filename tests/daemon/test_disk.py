@@ -135,3 +135,22 @@ def test_a_call_that_only_reads_gets_nothing_of_the_file(home: Path) -> None:
 
 def _in(request: Request, project: Path) -> Request:
     return replace(request, caller=replace(request.caller, project=str(project)))
+
+
+@pytest.mark.parametrize("project", ["/proc/self", "/sys/kernel", "/dev/shm", "/run"])
+def test_what_the_system_makes_up_is_nobody_s_project(home: Path, project: str) -> None:
+    assert read(home, f"{project}/status", project) is None
+
+
+@pytest.mark.parametrize("name", [".config/tapgate", ".config", ".local/state/tapgate", ".claude", ".claude/worktrees"])
+def test_a_hidden_directory_is_nobody_s_project(home: Path, name: str) -> None:
+    (home / name).mkdir(parents=True)
+    (home / name / "config.toml").write_text("token = 1")
+    assert read(home, home / name / "config.toml", home / name) is None
+
+
+def test_a_checkout_that_an_agent_made_for_itself_is_a_project(home: Path) -> None:
+    tree = home / "shop" / ".claude" / "worktrees" / "fix"
+    tree.mkdir(parents=True)
+    (tree / "app.py").write_text("print(2)\n")
+    assert read(home, tree / "app.py", tree) == Found("print(2)\n", 9)

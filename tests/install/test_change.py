@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tapgate.errors import SettingsError
-from tapgate.install.change import Change, apply, backup_path
+from tapgate.install.change import MOST_BYTES, Change, apply, backup_path, read
 from tapgate.install.settings import plan_install, plan_uninstall
 from tests.install.test_registration import CONFIG
 
@@ -206,3 +206,23 @@ def test_a_terminal_obeys_nothing_in_a_diff(tmp_path: Path) -> None:
     said = Change(tmp_path / "s.json", '{"a": "\u009b2J \u202e"}\r\n'.encode(), b"{\t}\n").diff()
     assert all(one.isprintable() or one == "\n" for one in said)
     assert "\\u009b2J \\u202e" in said
+
+
+def test_a_link_of_a_project_that_leads_to_a_device_or_a_pipe_keeps_nobody_waiting(tmp_path: Path) -> None:
+    """A repository can hold links, and /dev/zero has no end."""
+    path = tmp_path / "settings.json"
+    path.symlink_to("/dev/zero")
+    with pytest.raises(SettingsError, match="not a file"):
+        read(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(SettingsError, match="not a file"):
+        read(path)
+
+
+def test_settings_larger_than_any_are_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    with path.open("wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(SettingsError, match="larger than any settings"):
+        read(path)

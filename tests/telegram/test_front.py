@@ -286,6 +286,20 @@ def test_an_answer_is_never_longer_than_telegram_takes_and_always_sendable() -> 
     assert text == "Always allow `⟨U+D800⟩⟨U+202E⟩`"
 
 
+def test_no_secret_of_a_rule_stands_in_a_tap_s_answer_or_in_what_is_said() -> None:
+    """Both quote the answer's label, which holds the rule. Cut in two a secret looks like none, so masks come first."""
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    for before in (10, 160, 180):
+        label = f"Always allow `curl {'x' * before} -H 'X: {token}'` in this project: sending…"
+        assert token[4:16] not in answered(label)["text"]
+
+    async def main(edge: Edge) -> None:
+        edge.front.say(Say(ADA, 5, f"Bob was first: Always allow `curl {token}`. {'x' * 9000}"))
+
+    ((_, data),) = at_the_edge(main).api.made
+    assert token[4:16] not in data["text"] and len(data["text"]) <= 4096
+
+
 def test_a_tap_s_answer_does_not_wait_behind_messages() -> None:
     async def main(edge: Edge) -> None:
         edge.api.refuse("sendMessage", RetryAfter(60))

@@ -245,3 +245,25 @@ def test_telegram_takes_every_changed_text(old: str, new: str, author: str, tool
 def test_a_question_that_the_terminal_answered_is_called_answered() -> None:
     text = shown(settled_card(asking(), Outcome.TERMINAL_ALLOWED))
     assert "Answered at the terminal" in text and "Allowed" not in text
+
+
+def test_breaks_that_are_no_line_feeds_are_spelled_out_in_a_changed_text() -> None:
+    request = make_request(tool_input={"command": "echo a\nreboot"})
+    card = in_step(request, Draft(text="echo a\u2028reboot", author="Ada"))
+    assert "+ echo a⟨U+2028⟩reboot" in lines(card)
+
+
+def test_a_changed_text_says_which_file_it_is_for() -> None:
+    """Somebody who looks at the phone only now has not seen the card as it came."""
+    request = make_request(tool="Write", tool_input={"file_path": "/home/dev/shop/.env", "content": "A=1"})
+    text = shown(in_step(request, Draft(text="A=2", author="Ada")))
+    assert "Write .env" in text
+
+
+def test_the_last_of_many_questions_is_taken_by_telegram_whatever_was_answered_before() -> None:
+    options = [{"label": f"{number}" + "l" * 3000, "description": "d" * 3000} for number in range(20)]
+    asked = {"header": "h" * 9000, "options": options, "multiSelect": True}
+    questions = [{"question": f"{number}?", **asked} for number in range(10)]
+    request = asking({"questions": questions})
+    answers = tuple(Given((3,), "t" * 4096) for _ in questions)
+    assert "Question 10 of 10" in shown(in_step(request, Draft(at=9, given=answers)))

@@ -201,6 +201,8 @@ def recall(memory: Remembered, now: Instant) -> Case:
         draft=replace(memory.draft, listed=()),  # the others of a list may have ended meanwhile
     )
     found.pending = set(memory.chats) - {copy.chat_id for copy in found.copies}
+    if found.pending and found.draft.text is not None:
+        found.draft = NO_DRAFT  # a chat that has no card yet must first see what was asked for
     if memory.answer is not None:
         found.edited_as = edited_fingerprint(memory.request, memory.answer)
         found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)

@@ -105,6 +105,7 @@ LATE_S = 10.0  # how late a report of a beginning may be, on a machine that is b
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
 CHANGED = "This button is not on the card as it stands now, so nothing happened."
+JUST_CHANGED = "The card has just changed, so nothing happened: look at it again, then answer."
 HEARD_KEPT = 1000  # to know a repeated update when it comes
 
 Assess = Callable[[Request], tuple[Risk, ...]]
@@ -283,6 +284,7 @@ class Desk:
         found.away_until = found.leave_by = found.left = None
         found.background = event.background
         found.risks = event.risks
+        found.fits = found.fits and event.fits  # the file that it is shown against may be another by now
         found.deadline = now.mono + max(0.0, self._hold_for(event.request))
         if found.phase is Phase.SENDING:
             assert found.answer is not None
@@ -400,6 +402,7 @@ class Desk:
         text = event.text.strip()
         refused = why_unheard(found, person, text, is_stopping=self._stopping)
         if refused is None and prompt.purpose is Act.ASK_EDIT:
+            text = drafts.as_typed(found.request, text)
             refused = why_not_edit(found, event.chat_id, text)
         if refused is None and prompt.purpose is Act.ASK_ANSWER and not self._is_asked(found, prompt, event.chat_id):
             refused = "The card has gone on: answer what it asks now."
@@ -425,6 +428,10 @@ class Desk:
             return [Say(event.chat_id, event.message_id, refused)]
         offered = {choice.key: choice for choice in self.board.card(found, event.chat_id).choices}
         form, meaning = found.request.form, meaning_of(text)
+        behind = self.board.mend(found, Copy(event.chat_id, event.reply_to))
+        if behind and ((form is not None and "q" in offered) or (meaning is Meaning.YES and "a" in offered)):
+            # A text has no seal: it may mean what the card said before, another command or another question.
+            return [Say(event.chat_id, event.message_id, JUST_CHANGED), *behind]
         if form is not None and "q" in offered:
             return self._fill_in(found, person, drafts.with_typed(form, found.draft, text), now)
         if meaning is Meaning.YES:

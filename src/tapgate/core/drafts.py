@@ -139,6 +139,12 @@ def _options(form: Form, draft: Draft) -> tuple[Choice, ...]:
 # A changed text
 
 
+def as_typed(request: Request, text: str) -> str:
+    """A text from a phone, with the line breaks at the end of what it replaces: no message can end with one."""
+    old = request.input.get(request.editable)
+    return text + old[len(old.rstrip("\n")) :] if isinstance(old, str) else text
+
+
 def edited_input(request: Request, text: str) -> Mapping[str, Json]:
     """The input with the new text; every other field as it came."""
     return {**request.input, request.editable: text}

@@ -77,7 +77,8 @@ _KINDS = {kind.label: kind for kind in (*(shape.kind for shape in (*TOKENS, *CON
 _MASK = re.compile(f"‹(?P<label>{'|'.join(map(re.escape, _KINDS))})(?:, (?P<size>[0-9]{{2,9}}) chars)?›")
 _QUOTE = re.compile(r"\\.|[\"'\n]", re.DOTALL)
 _RUN = re.compile(r"[\n\r`]|\$[({]")
-_RUN_OUTSIDE_QUOTES = re.compile(r"[\s\"'`]|\$[({]|[;|&<>]+[A-Za-z_./~$({\\\[!\"'\s]")
+# Behind an operator stands a command, unless there are only digits and signs that name nothing: p&3, but not p&7z.
+_RUN_OUTSIDE_QUOTES = re.compile(r"[\s\"'`]|\$[({]|(?<![;|&<>])[;|&<>]++(?=[^;|&<>]*[^\d;|&<>!@#%^=+:,-])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from enum import Enum
 from tapgate.core import words
 from tapgate.core.case import Case
 from tapgate.core.characters import BLANK
-from tapgate.core.masking import has_mask
+from tapgate.core.masking import has_mask, mask_text
 from tapgate.core.roster import why_not
 from tapgate.model import Person, Phase
 
@@ -47,13 +47,17 @@ def why_unheard(found: Case, person: Person, text: str, *, is_stopping: bool) ->
 
 
 def room_of(text: str) -> int:
-    """How much room a text takes on a card at the most, in UTF-16 units."""
-    odd = sum(1 for sign in text if sign in BLANK or unicodedata.combining(sign) or not _is_plain(sign))
+    """How much room a text takes on a card at the most, in UTF-16 units, whether secrets are masked there or not."""
+    return max(_room(text), _room(mask_text(text).text))  # a mask may be longer than what it hides
+
+
+def _room(text: str) -> int:
+    odd = sum(1 for sign in text if sign in BLANK or not _is_plain(sign))
     return len(text.encode("utf-16-le", "surrogatepass")) // 2 + odd * _ODD_ROOM
 
 
 def _is_plain(sign: str) -> bool:
-    return sign.isprintable() or sign in "\n\t"
+    return (sign.isprintable() and not unicodedata.category(sign).startswith("M")) or sign in "\n\t"
 
 
 def why_not_edit(found: Case, chat_id: int, text: str) -> str | None:

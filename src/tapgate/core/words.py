@@ -51,10 +51,10 @@ def ended(card: Card) -> str:
     answer = card.answer
     if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
         sentence += f" by {answer.person}"
-        if answer.label in SKIPS:
-            sentence = f"Skipped by {answer.person}"
-        elif answer.choice_key == ANSWERED:
+        if answer.choice_key == ANSWERED:  # first: an option may be called “Skip”, too
             sentence = f"Answered “{answer.label}” by {answer.person}"
+        elif answer.label in SKIPS:
+            sentence = f"Skipped by {answer.person}"
         elif edited_text(card.request, answer.decision) is not None:
             sentence += ", with a changed text"
     if answer is not None and card.outcome is Outcome.NOT_TAKEN:
@@ -78,11 +78,11 @@ def too_late(card: Card) -> str:
         case Phase.LEAVING:
             return "The agent has just stopped waiting. Your answer changed nothing."
         case _:
-            return f"{ended(card)}. Your answer changed nothing."[:200]
+            return f"{ended(card)}. Your answer changed nothing."
 
 
 def sending(answer: Answer) -> str:
-    return f"{answer.label}: sending…"[:200]
+    return f"{answer.label}: sending…"
 
 
 def _said(answer: Answer) -> str:

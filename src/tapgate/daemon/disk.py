@@ -41,7 +41,7 @@ def _inside(path: str, project: str, home: str) -> tuple[str, ...]:
         return ()
     root = Path(project).resolve(strict=True)
     # The agent names its project. A home directory, or what lies above it, is nobody's project.
-    if root in (Path("/"), *(Path(home).resolve() / "_").parents):
+    if root in (Path("/"), *(Path(home).resolve() / "_").parents) or _is_private(root):
         return ()
     for base in (Path(project), root):
         if Path(path).is_relative_to(base):
@@ -53,6 +53,18 @@ def _inside(path: str, project: str, home: str) -> tuple[str, ...]:
     if any(part.startswith(".") for part in parts) or is_secret(whole) or holds_secrets(str(Path(whole).parent)):
         return ()
     return parts
+
+
+def _is_private(root: Path) -> bool:
+    """Whether nothing below is anybody's project: what the system makes up, our own files, hidden directories.
+
+    A checkout that an agent made for itself lies in a hidden directory, too.
+    """
+    parts = root.parts
+    if parts[1] in ("proc", "sys", "dev", "run"):
+        return True
+    hidden = [number for number, part in enumerate(parts) if part.startswith(".")]
+    return any(parts[number + 1 : number + 2] != ("worktrees",) or len(parts) < number + 3 for number in hidden)
 
 
 def _read(root: Path, parts: tuple[str, ...]) -> Found | None:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from tapgate.errors import SettingsError
 
+MOST_BYTES = 16 * 1024 * 1024  # of somebody's settings
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -36,13 +38,20 @@ class Change:
 
 
 def read(path: Path) -> bytes | None:
-    """What the file holds; None where there is none."""
+    """What the file holds; None where there is none. A project may have put a link there that leads anywhere."""
     try:
-        return path.read_bytes()
+        # Without waiting: a pipe may have nobody at its other end.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise SettingsError(f"{path}: this is not a file; move it out of the way")
+            data = file.read(MOST_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise SettingsError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > MOST_BYTES:
+        raise SettingsError(f"{path}: this is larger than any settings ({MOST_BYTES >> 20} MiB); look at what it is")
+    return data
 
 
 def backup_path(path: Path, after: bytes) -> Path:

@@ -44,7 +44,7 @@ from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
 from tapgate.telegram.prompts import render_prompt
 from tapgate.telegram.setting import Setting
-from tapgate.telegram.text import clip, escape, visible
+from tapgate.telegram.text import Clipper, plain_line
 
 Emit = Callable[[Event, int | None], Awaitable[None]]
 Command = Callable[[str, int, int, int], Awaitable[None]]
@@ -53,6 +53,7 @@ SWEEP_AGAIN_S = 30.0
 OVER_KEPT = 1000
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED = "message is not modified"  # python-telegram-bot capitalises Telegram's words
+_SAID_UNITS = 1000
 _ANSWER_UNITS = 200  # Telegram's limit for a callback answer
 _ORPHAN = "This card does not count. If its question is still open, it stands on another one."
 
@@ -168,7 +169,7 @@ class Front:
             await calling(
                 self._api.send_message(
                     effect.chat_id,
-                    effect.text if effect.is_html else escape(visible(effect.text)),
+                    effect.text if effect.is_html else self._words(effect.text),
                     parse_mode=ParseMode.HTML,
                     reply_parameters=ReplyParameters(effect.reply_to, allow_sending_without_reply=True),
                     link_preview_options=_NO_PREVIEW,
@@ -203,8 +204,12 @@ class Front:
         with anyio.move_on_after(most_s):
             await self.outbox.drain()
 
+    def _words(self, text: str) -> str:
+        """A sentence may quote an answer, and so whatever an agent or a person wrote."""
+        return Clipper(_SAID_UNITS, mask=self._setting.mask).take(text, _SAID_UNITS)
+
     async def _answer_now(self, effect: AnswerTap) -> None:
-        text = clip(visible(effect.text, one_line=True), _ANSWER_UNITS) or None
+        text = plain_line(effect.text, _ANSWER_UNITS, mask=self._setting.mask) or None
         for attempt in (1, 2):
             try:
                 await calling(self._api.answer_callback_query(effect.query_id, text, show_alert=effect.alert))

@@ -10,11 +10,13 @@ from typing import Any
 
 from tapgate.core.drafts import given_at
 from tapgate.model import Card, Draft, Request
-from tapgate.telegram.content import summary_of
+from tapgate.telegram.content import content_of, gist_of, summary_of
 from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import Clipper
 
 _ITEM_UNITS = 160
+_SO_FAR_UNITS = 800  # of all answers to the questions before: together with all the rest under Telegram's limit
+_HEAD_UNITS = 300
 _TEXT_UNITS = 2200  # of all that a step shows
 _MOST_OLD = 2000  # characters of the old text that a difference is shown against
 _MOST_LINES = 120
@@ -108,7 +110,7 @@ def _so_far(request: Request, draft: Draft, number: int, setting: Setting) -> li
         said = [*(question.options[pick].label for pick in given.picks), *([given.typed] if given.typed else [])]
         about = question.header or question.text
         text = f"{about[:60]}: {', '.join(said)}"
-        lines.append(f"✓ {_line(text, setting)}")
+        lines.append(f"✓ {_line(text, setting, min(_ITEM_UNITS, _SO_FAR_UNITS // number))}")
     return lines
 
 
@@ -117,8 +119,8 @@ def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
     request, draft = card.request, card.draft
     assert draft.text is not None
     old = request.input.get(request.editable)
+    lines = [f"✏️ <b>Changed by {_line(draft.author, setting, 60)}</b>, not allowed yet:", *_what(request, setting)]
     clipper = Clipper(_TEXT_UNITS, mask=setting.mask)
-    lines = [f"✏️ <b>Changed by {_line(draft.author, setting, 60)}</b>, not allowed yet:"]
     difference = _difference(old, draft.text) if isinstance(old, str) and not setting.is_brief else None
     language = "diff" if difference is not None else _LANGUAGES.get(request.editable, "")
     shown = clipper.take(draft.text if difference is None else difference, _TEXT_UNITS)
@@ -134,9 +136,21 @@ def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def _what(request: Request, setting: Setting) -> list[str]:
+    """The tool, and on what: somebody may see this card only now that it has another text."""
+    content = None if setting.is_brief else content_of(request, setting)
+    where = gist_of(request) if content is None else setting.place(content.head, request.project)
+    on = f" <code>{_line(where, setting, _HEAD_UNITS)}</code>" if where else ""
+    asides = " · ".join(content.asides) if content is not None else ""
+    if not where and not asides:
+        return []  # a command says itself what it is
+    lines = [f"<b>{_line(request.call.tool, setting, 60)}</b>{on}"]
+    return [*lines, f"<i>{_line(asides, setting)}</i>"] if asides else lines
+
+
 def _difference(old: str, new: str) -> str | None:
     """Every line of the new text, and those that it replaces; None where that would be too much for a card."""
-    before, after = old.splitlines() or [""], new.splitlines() or [""]
+    before, after = old.split("\n"), new.split("\n")  # other breaks are signs like any other, and are spelled out
     if len(old) > _MOST_OLD or len(before) > _MOST_LINES or len(after) > _MOST_LINES:
         return None
     lines: list[str] = []

@@ -107,6 +107,12 @@ class Clipper:
         return escape(shown) + mark
 
 
+def plain_line(text: str, most_units: int, *, mask: bool) -> str:
+    """One visible line for places that know no HTML. Masks come first here, too."""
+    text = _masked_head(text)[0] if mask else text
+    return clip(visible(clip(text, most_units), one_line=True), most_units)
+
+
 def _masked_head(text: str) -> tuple[str, int]:
     """The beginning of the text without its secrets, and how much is beyond it: it may have 16 MiB."""
     if len(text) <= _WINDOW:
