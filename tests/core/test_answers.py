@@ -142,10 +142,10 @@ def question(number: int = 1, tool_input: dict[str, Any] = QUESTIONS) -> Request
 def test_questions_are_answered_one_after_another_on_one_card() -> None:
     table = Table()
     request = table.open(question())
-    assert table.labels(request) == ["1. Red", "2. Deny", "Other…", "Skip", "Skip and stop"]
+    assert table.labels(request) == ["1. Red", "2. Deny", "Other…", "Skip all", "Skip all and stop"]
     effects = table.tap(request, "1. Red")
     assert not replies(effects) and any(isinstance(effect, Edit) for effect in effects)
-    assert table.labels(request) == ["☐ 1. S", "☐ 2. M", "☐ 3. L", "Other…", "Back", "Skip", "Skip and stop"]
+    assert table.labels(request) == ["☐ 1. S", "☐ 2. M", "☐ 3. L", "Other…", "Back", "Skip all", "Skip all and stop"]
     table.tap(request, "☐ 3. L")
     table.tap(request, "☐ 1. S")
     assert table.labels(request)[:3] == ["☑ 1. S", "☐ 2. M", "☑ 3. L"] and "Done" in table.labels(request)
@@ -233,14 +233,14 @@ def test_skipping_is_a_deny_with_a_sentence() -> None:
     table = Table()
     request = table.open(question())
     table.tap(request, "1. Red")
-    decision = decided(table.tap(request, "Skip"))
+    decision = decided(table.tap(request, "Skip all"))
     assert (decision.verdict, decision.interrupt) == (Verdict.DENY, False) and "skipped" in decision.message
 
 
 def test_questions_that_were_not_shown_whole_can_be_skipped_but_not_answered() -> None:
     table = Table()
     request = table.open(question(), fits=False)
-    assert table.labels(request) == ["Show all of it", "Skip", "Skip and stop"]
+    assert table.labels(request) == ["Show all of it", "Skip all", "Skip all and stop"]
     table.desk.handle(WholePosted(request.id, ADA.chat_id), at(2))
     assert "1. Red" in table.labels(request)
 
@@ -784,3 +784,13 @@ def test_an_answer_that_was_typed_for_the_last_question_is_not_taken_for_the_nex
     table.tap(request, "1. Red")
     assert "just changed" in table.reply("Green", to=10)[0].text  # type: ignore[union-attr]
     assert "Green" not in str(table.card(request).draft)
+
+
+def test_an_edited_text_keeps_the_indentation_of_what_it_replaces() -> None:
+    """Telegram takes blanks off both ends of a message, and in Python that would be another program."""
+    table = Table()
+    tool_input = {"file_path": "/home/dev/shop/a.py", "old_string": "    x = 1\n", "new_string": "    x = 2\n"}
+    request = table.open(make_request(tool="Edit", tool_input=tool_input, suggestions=()))
+    table.prompt(request, table.tap(request, "Edit…"))
+    table.reply("x = 3\n    y = 4", to=30)
+    assert table.card(request).draft.text == "    x = 3\n    y = 4\n"

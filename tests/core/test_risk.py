@@ -434,3 +434,10 @@ def test_every_rule_stands_in_the_documentation() -> None:
     text = (Path(__file__).parent.parent.parent / "docs" / "risks.md").read_text(encoding="utf-8")
     for rule in RULES:
         assert f"| `{rule.name}` | {rule.sentence} | {rule.looks_for.replace('|', '&#124;')} |" in text
+
+
+def test_a_project_below_a_directory_for_temporary_files_is_no_less_worth() -> None:
+    command = {"command": "rm -rf build"}
+    found = assess("Bash", command, cwd="/tmp/x/shop", project="/tmp/x/shop", home="/home/dev")
+    assert [risk.sentence for risk in found] == ["Deletes /tmp/x/shop/build and everything in it"]
+    assert not assess("Bash", {"command": "rm -rf /tmp/y"}, cwd="/tmp/x/shop", project="/tmp/x/shop", home="/home/dev")

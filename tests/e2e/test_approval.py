@@ -104,13 +104,13 @@ def test_every_captured_question_becomes_a_card(world: World, agent: str) -> Non
         caller = world.ask(event.replace(session.encode(), path.stem.encode()), agent=agent)
         card = world.open_card()
         assert "shop" in card["text"]
-        labels = {"PermissionRequest.ExitPlanMode.json": "Reject", "PermissionRequest.AskUserQuestion.json": "Skip"}
+        labels = {"PermissionRequest.ExitPlanMode.json": "Reject", "PermissionRequest.AskUserQuestion.json": "Skip all"}
         label = labels.get(path.name, "Deny")
         assert world.answer(world.tap(card, label)) == f"{label}: sending…"
         output, errors, code = finish(caller)
         assert (errors, code) == (b"", 0)
-        assert (b"skipped it" if label == "Skip" else b"Denied from the phone.") in output
-        world.says(card, "Skipped by Ada" if label == "Skip" else "Denied by Ada")
+        assert (b"skipped it" if label == "Skip all" else b"Denied from the phone.") in output
+        world.says(card, "Skipped by Ada" if label == "Skip all" else "Denied by Ada")
 
 
 def test_every_captured_event_is_understood(world: World) -> None:

@@ -93,6 +93,7 @@ class World:
             return self.daemon
         line = read_line(self.daemon)
         assert line.startswith("tapgate is ready"), (line, self.errors())
+        assert line.rstrip().endswith(f"listening at {self.socket_path}"), "and says where"
         return self.daemon
 
     def errors(self) -> str:

@@ -174,10 +174,12 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
     choices: tuple[Choice, ...]
     if event.tool_name == "AskUserQuestion":
         form = _form(event.tool_input)
+        # No answer goes back with a deny, so what was answered before is lost with it: the button says so.
+        skip = "Skip all" if form is not None and len(form.questions) > 1 else "Skip"
         note = "" if form else "These questions cannot be shown here: answer them at the terminal, or skip them."
         choices = (
-            Choice("d", "Skip", Act.DECIDE, Decision(Verdict.DENY, SKIPPED), Tone.BAD),
-            Choice("x", "Skip and stop", Act.DECIDE, Decision(Verdict.DENY, SKIPPED, interrupt=True)),
+            Choice("d", skip, Act.DECIDE, Decision(Verdict.DENY, SKIPPED), Tone.BAD),
+            Choice("x", f"{skip} and stop", Act.DECIDE, Decision(Verdict.DENY, SKIPPED, interrupt=True)),
         )
     elif event.tool_name == "ExitPlanMode":
         # A plain allow is ignored here and the dialog stays; with the received input given back it is taken.

@@ -76,9 +76,7 @@ def demo(
                 webbrowser.open(page)
             for sample in samples(str(stage.project)):
                 _watch(stage, console, sample)
-            console.print(
-                "\nThat was all. The real thing: [bold]tapgate daemon[/bold], with your own bot. See the README."
-            )
+            console.print("\nThat was all. The real thing, with your own bot: [bold]tapgate setup[/bold].")
         except KeyboardInterrupt:
             console.print("\nThe demo has ended.")
 

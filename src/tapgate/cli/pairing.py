@@ -25,6 +25,11 @@ ROLES = {
     Role.APPROVER: "answers, each time for that once",
     Role.VIEWER: "sees the cards, without buttons",
 }
+_AS = {
+    Role.OWNER: "an owner: you answer, and may save standing permissions",
+    Role.APPROVER: "an approver: you answer, each time for that once",
+    Role.VIEWER: "a viewer: you see the cards, without buttons",
+}
 _ENDINGS = {
     End.EXPIRED: "The code has expired: ten minutes are over.",
     End.TRIED: f"{TRIES} wrong codes came, so this code does not count any more. Somebody may be guessing.",
@@ -178,7 +183,7 @@ def _ask_role(dialog: Dialog) -> Role:
 
 def _greet(dialog: Dialog, file: ConfigFile, token: str, newcomer: Newcomer, role: Role, name: str) -> None:
     machine = socket.gethostname()
-    text = f"Paired: questions of the coding agents on {machine} come here. You are {role}: {ROLES[role]}."
+    text = f"Paired: questions of the coding agents on {machine} come here. You are {_AS[role]}."
     if newcomer.group:
         text = f"Questions of the coding agents on {machine} come to this group. {name} is {role}: {ROLES[role]}."
     try:

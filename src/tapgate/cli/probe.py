@@ -112,7 +112,7 @@ def sample_event(session: str, *, agent: str) -> dict[str, Any]:
     where = str(Path.cwd())
     event: dict[str, Any] = {
         "session_id": session,
-        "transcript_path": None if agent == "codex" else f"{where}/no-transcript.jsonl",
+        "transcript_path": None,  # a session's own would be waited for, which is no part of the way
         "cwd": where,
         "permission_mode": "default",
         "hook_event_name": "PermissionRequest",

@@ -25,7 +25,8 @@ def simulator(
         from tapgate.simulator import serve
     except ImportError as error:
         raise TapgateError(
-            f"the simulator is an extra and {error.name} is not installed; run: pip install 'tapgate[simulator]'"
+            f"the simulator is an extra, and {error.name} is not installed; install tapgate again with it: "
+            "uv tool install 'tapgate[simulator]', or from a checkout '.[simulator]' (pipx and pip likewise)"
         ) from error
     users = [_parse_user(text) for text in user or ["1001:You"]]
 

@@ -140,9 +140,13 @@ def _options(form: Form, draft: Draft) -> tuple[Choice, ...]:
 
 
 def as_typed(request: Request, text: str) -> str:
-    """A text from a phone, with the line breaks at the end of what it replaces: no message can end with one."""
+    """A text from a phone, with the blanks around what it replaces: Telegram takes them off both ends of a message."""
     old = request.input.get(request.editable)
-    return text + old[len(old.rstrip("\n")) :] if isinstance(old, str) else text
+    if not isinstance(old, str) or not old.strip():
+        return text
+    inner = old.strip("\n\t ")
+    start = old.index(inner)
+    return old[:start] + text + old[start + len(inner) :]
 
 
 def edited_input(request: Request, text: str) -> Mapping[str, Json]:

@@ -139,7 +139,7 @@ def _worth(operands: tuple[Arg, ...], call: Call, scene: Scene) -> list[Arg]:
         top = arg.glob and path.count("/") == 2  # /tmp/* is everybody's
         if not call.away and not arg.glob and scene.ground.owns(path) and path.rsplit("/", 1)[-1] in _CACHES:
             continue
-        if call.away or top or not is_temporary(path):
+        if call.away or top or scene.ground.owns(path) or not is_temporary(path):  # a project may itself lie there
             kept.append(arg)
     return kept
 

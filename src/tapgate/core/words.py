@@ -24,7 +24,7 @@ _ENDED = {
     Outcome.NOT_RECORDED: "It could not be recorded",
 }
 
-SKIPS = frozenset({"Skip", "Skip and stop"})
+SKIPS = frozenset({"Skip", "Skip and stop", "Skip all", "Skip all and stop"})
 """A question is not denied but skipped, whatever the agent's own word for it is."""
 
 ASKS_AT_TERMINAL = frozenset(

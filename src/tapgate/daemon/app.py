@@ -89,8 +89,10 @@ class Daemon:
             sock = self._inherited
             if sock is None:
                 sock = open_socket(config.socket_path)
+                self._place = str(config.socket_path)  # the socket itself knows the name that it was made under
                 stack.callback(remove_socket, config.socket_path, identity_of(config.socket_path))
-            self._place = str(sock.getsockname())
+            else:
+                self._place = str(sock.getsockname())
             stack.callback(sock.close)
             self._journal = await Journal.open(
                 config.state_dir / "journal.db",

@@ -11,6 +11,7 @@ from tapgate.telegram.text import Clipper
 
 _CURRENT_UNITS = 3000
 _QUESTION_UNITS = 600
+_NAMES = {"new_string": "new text", "url": "address"}
 _REASONS = {"ExitPlanMode": ("What should change?", "What should change in the plan")}
 """Where a no is meant to be followed by another try."""
 
@@ -38,7 +39,8 @@ def render_prompt(card: Card, prompt: Prompt, setting: Setting, *, is_group: boo
 def _edit(card: Card, setting: Setting) -> str:
     request = card.request
     now = card.draft.text if card.draft.text is not None else str(request.input.get(request.editable) or "")
-    asked = f"Reply to this message with the {request.editable.replace('_', ' ')} to allow instead; then tap once more."
+    name = _NAMES.get(request.editable, request.editable)
+    asked = f"Reply to this message with the {name} to allow instead; then tap once more."
     if setting.is_brief and card.draft.text is None:
         return asked
     shown = Clipper(_CURRENT_UNITS, mask=setting.mask).take(now, _CURRENT_UNITS)
