@@ -21,7 +21,7 @@ from tests.setup.terminal import Newcomer, new_newcomer
 ROOT = Path(__file__).parents[2]
 INSTALL_S = 300
 OFFLINE = re.compile("NewConnectionError|name resolution|No matching distribution")
-NEEDED = {"setup", "pair", "people", "test", "daemon", "hooks", "status"}
+NEEDED = {"setup", "pair", "people", "test", "daemon", "hooks", "status", "doctor", "service"}
 
 pytestmark = pytest.mark.timeout(INSTALL_S + 60)
 
@@ -107,9 +107,8 @@ def test_set_up_to_a_tapped_card_then_hooks_status_and_doctor(newcomer: Newcomer
     assert str(bin_dir) in settings and str(ROOT) not in settings
     assert run(newcomer, bin_dir, "hooks", "status").returncode == 0
     assert run(newcomer, bin_dir, "people").stdout.count("owner") == 1
-    if "doctor" in typer.main.get_command(app).commands:  # type: ignore[attr-defined]
-        found = run(newcomer, bin_dir, "doctor")
-        assert found.returncode in (0, 1) and "Traceback" not in found.stderr and found.stdout
+    found = run(newcomer, bin_dir, "doctor")
+    assert found.returncode in (0, 1) and "Traceback" not in found.stderr and found.stdout
 
     daemon = subprocess.Popen([str(bin_dir / "tapgate"), "daemon"], env=environ, stdout=-1, stderr=-1)
     newcomer.processes.append(daemon)
