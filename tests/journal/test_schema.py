@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -82,3 +83,33 @@ async def test_newer_schema_is_refused_and_kept(open_journal: Opener) -> None:
     await journal.close()
     assert open_journal.path.read_bytes() == before
     assert [path.name for path in open_journal.path.parent.glob("*damaged*")] == []
+
+
+def test_two_that_bring_a_file_up_to_date_at_once_do_it_once(tmp_path: Path) -> None:
+    """The second has read the old number already, and has to wait for the first."""
+    path = tmp_path / "journal.db"
+    first = sqlite3.connect(path, isolation_level=None)
+    second = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
+    first.execute("PRAGMA journal_mode = WAL")
+    waiting = threading.Event()
+    second.set_trace_callback(lambda statement: waiting.set() if "BEGIN" in statement else None)
+    first.execute("BEGIN IMMEDIATE")
+    failed: list[Exception] = []
+
+    def bring_up_to_date() -> None:
+        try:
+            migrate(second, source=str(path))
+        except sqlite3.Error as error:
+            failed.append(error)
+
+    other = threading.Thread(target=bring_up_to_date)
+    other.start()
+    assert waiting.wait(30)
+    first.execute("CREATE TABLE requests (by_the_first)")
+    first.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    first.execute("COMMIT")
+    other.join(60)
+    assert not other.is_alive() and not failed
+    assert names(second) == {"requests"}, "and the second has left it as it was"
+    first.close()
+    second.close()

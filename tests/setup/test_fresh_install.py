@@ -78,7 +78,7 @@ def test_every_command_explains_itself(newcomer: Newcomer, bin_dir: Path) -> Non
 
 def test_the_simulator_is_an_extra_and_says_so(newcomer: Newcomer, bin_dir: Path) -> None:
     refused = run(newcomer, bin_dir, "simulator")
-    assert refused.returncode == 1 and "pip install 'tapgate[simulator]'" in refused.stderr
+    assert refused.returncode == 1 and "uv tool install 'tapgate[simulator]'" in refused.stderr
 
 
 def test_set_up_to_a_tapped_card_then_hooks_status_and_doctor(newcomer: Newcomer, bin_dir: Path) -> None:

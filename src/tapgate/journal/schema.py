@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tapgate.errors import JournalError
 
@@ -140,11 +140,29 @@ def check_version(connection: sqlite3.Connection, *, source: str, known: int = l
 
 
 def migrate(connection: sqlite3.Connection, *, source: str, migrations: Sequence[str] = MIGRATIONS) -> None:
-    """Bring the file to the newest schema. Each step is one transaction together with its number."""
+    """Bring the file to the newest schema. Each step is one transaction together with its number.
+
+    Somebody else may be at it at the same time, an opening that was cancelled and goes on in its thread: so the number
+    is read again once nobody else can write.
+    """
     for number in range(check_version(connection, source=source, known=len(migrations)), len(migrations)):
-        step = f"BEGIN IMMEDIATE;\n{migrations[number]}\nPRAGMA user_version = {number + 1};\nCOMMIT;"
+        connection.execute("BEGIN IMMEDIATE")
         try:
-            connection.executescript(step)
+            if version_of(connection) == number:
+                for statement in _statements(migrations[number]):
+                    connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {number + 1}")
+            connection.execute("COMMIT")
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """One after another: executescript would end the transaction first."""
+    statement = ""
+    for piece in script.split(";")[:-1]:
+        statement += f"{piece};"
+        if sqlite3.complete_statement(statement):  # and not in the middle of a trigger or a comment
+            yield statement
+            statement = ""
