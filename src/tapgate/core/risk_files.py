@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tapgate.core.risk_paths import Ground, Kind, kind_of
-from tapgate.core.shell_calls import UNKNOWN, Arg, Call, Options, names, sort_options
+from tapgate.core.shell_calls import UNKNOWN, Arg, Call, names, sort_options
 from tapgate.core.shell_interpreters import CODE_FLAGS, code_of
 from tapgate.core.shell_wrappers import git_words
 
@@ -343,10 +343,6 @@ def _read_by_git(call: Call) -> list[Arg]:
         _, colon, path = arg.text.partition(":")
         found.append(Arg(path, arg.text) if colon and verb in ("show", "cat-file") else arg)
     return found
-
-
-def options_of(call: Call, short: str = "", long: str = "") -> Options:
-    return sort_options(call.args, short, long)
 
 
 def is_listing(arg: Arg) -> bool:

@@ -287,7 +287,6 @@ def writes_outside(scene: Scene) -> str | None:
 # Secrets
 
 _TREE_READERS = names("cp tar zip rsync scp grep rg ag ack 7z bsdtar ditto read grep glob")
-_DUMPERS = names("printenv")
 _VAULTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gh": (("auth", "token"),),
     "gcloud": (("auth", "print-access-token"), ("auth", "print-identity-token"), ("secrets", "versions", "access")),
