@@ -276,10 +276,14 @@ def test_wrapping_a_harmful_command_keeps_its_risk(command: tuple[str, str], wra
     assert "not-understood" not in found, wrap(text, wrappers)
 
 
-@pytest.mark.parametrize("wrapper", [*PREFIXES, *SCRIPTS, *QUOTERS])
-@pytest.mark.parametrize(("command", "name"), SIMPLE)
-def test_every_wrapper_keeps_every_risk(wrapper: str, command: str, name: str) -> None:
-    assert name in named(wrap(command, [wrapper]))
+def test_every_wrapper_keeps_every_risk() -> None:
+    lost = [
+        f"{name}: {wrap(command, [wrapper])}"
+        for wrapper in (*PREFIXES, *SCRIPTS, *QUOTERS)
+        for command, name in SIMPLE
+        if name not in named(wrap(command, [wrapper]))
+    ]
+    assert not lost, "\n".join(lost)
 
 
 @given(
