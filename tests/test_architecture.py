@@ -104,6 +104,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Who spoke, and what was reported: kept for `tapgate status`.
     "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),
     "tapgate.daemon.reports": ("tapgate.errors",),
+    "tapgate.daemon.homes": (),
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.core.risk_paths",),
