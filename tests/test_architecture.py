@@ -95,7 +95,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     ),
     # The rest of the daemon.
     "tapgate.daemon": (),
-    "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
+    "tapgate.daemon.engine": (
+        *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
+        *("tapgate.daemon.recorder",),
+    ),
+    "tapgate.daemon.recorder": ("tapgate.errors", "tapgate.core.effects"),
     "tapgate.daemon.lock": ("tapgate.errors",),
     "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
     "tapgate.daemon.notify": ("tapgate.errors",),

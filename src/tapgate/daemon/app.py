@@ -33,7 +33,7 @@ from tapgate.daemon.notify import Notifier, Watchdog
 from tapgate.daemon.reports import Reports
 from tapgate.daemon.sessions import LONGEST_ID, Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
-from tapgate.errors import SocketError
+from tapgate.errors import JournalError, SocketError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Background, Instant, Request, Risk
 from tapgate.paths import make_private_dir
@@ -191,6 +191,7 @@ class Daemon:
                 await self._engine.handle(Stopped())
                 callers.cancel_scope.deadline = anyio.current_time() + LEAVE_S
             await self._front.drain(DRAIN_S)
+            await self._engine.catch_up()
             group.cancel_scope.cancel()
 
     async def _heed_signals(self, group: TaskGroup) -> None:
@@ -212,8 +213,13 @@ class Daemon:
         if not any((person.user_id, person.chat_id) == (user_id, chat_id) for person in self._people):
             return
         if name == "history":
-            rows = await self._journal.trail(TrailQuery(limit=200))
-            text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
+            try:
+                rows = await self._journal.trail(TrailQuery(limit=200))
+            except JournalError as error:
+                self._report(str(error))
+                text = "The journal cannot be read just now. <code>tapgate status</code> says why."
+            else:
+                text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text, is_html=True))
