@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from tests.builders import event_bytes
+import anyio
+
+from tapgate.core.desk import Desk
+from tapgate.core.effects import Post
+from tapgate.core.events import Posted, SessionEnded
+from tapgate.daemon.engine import Engine
+from tapgate.journal import Journal, TrailQuery
+from tapgate.journal.patience import Patience
+from tapgate.model import Copy, Instant
+from tapgate.wire import Kind
+from tests.builders import ADA, event_bytes, make_request
+from tests.daemon.fakes import Diary, FakeLine, FakePhones
 from tests.e2e.world import World, finish, new_world
 
 QUESTIONS = 25
@@ -45,6 +56,61 @@ def test_many_questions_meet_a_locked_journal_and_all_are_let_go_soon() -> None:
         caller = world.ask(event_bytes(session="after"))
         world.tap(world.open_card(), "Allow")
         assert b'"allow"' in finish(caller)[0]
+
+
+async def test_ten_questions_at_once_spend_the_whole_wait_once(tmp_path: Path) -> None:
+    """Ten questions at once, with a second connection to the journal that holds it exclusively: all are let go without
+    an opinion, and the long wait for the lock is spent by one of them alone. What was written behind is there, in its
+    order, when the lock is gone."""
+    diary, patience = Diary(), Patience(mono=lambda: 0.0)  # a clock that stands: haste does not end by itself
+    path = tmp_path / "journal.db"
+    journal = await Journal.open(path, wall=time.time, report=diary.report, patience=patience)
+    engine = Engine(
+        Desk([ADA], hold_s=DEADLINE_S),
+        journal,
+        clock=lambda: Instant(time.monotonic(), time.time()),
+        report=diary.report,
+    )
+    engine.connect(FakePhones(diary))
+    waiting, request = FakeLine(diary), make_request(99, session="before")
+    await engine.ask(request, waiting)
+    lines = [FakeLine(diary) for _ in range(10)]
+    with locked(path):
+        async with anyio.create_task_group() as group:
+            for number, line in enumerate(lines):
+                group.start_soon(engine.ask, make_request(number, session=f"s{number}"), line)
+        await engine.handle(Posted(request.id, Copy(ADA.chat_id, 10), 0))
+        await engine.handle(SessionEnded("before", "exit"))
+        assert [line.sent.kind if line.sent else None for line in (*lines, waiting)] == [Kind.PASS] * 11
+        assert patience.long_waits == 1
+    await engine.catch_up()
+    rows = await journal.trail(TrailQuery())
+    assert [(row.what, row.request_id) for row in reversed(rows)] == [
+        (what, request.id) for what in ("asked", "posted", "settled")
+    ]
+    await journal.close()
+
+
+async def test_a_short_lock_costs_no_answer(tmp_path: Path) -> None:
+    """Where the other program lets go in time, the question is asked as if nothing had been."""
+    diary = Diary()
+    journal = await Journal.open(tmp_path / "journal.db", wall=time.time, report=diary.report)
+    engine = Engine(
+        Desk([ADA], hold_s=DEADLINE_S),
+        journal,
+        clock=lambda: Instant(time.monotonic(), time.time()),
+        report=diary.report,
+    )
+    engine.connect(FakePhones(diary))
+    line = FakeLine(diary)
+    with locked(journal.path) as other:
+        async with anyio.create_task_group() as group:
+            group.start_soon(engine.ask, make_request(), line)
+            for _ in range(20):
+                await anyio.lowlevel.checkpoint()
+            other.execute("ROLLBACK")
+    assert line.sent is None and len(diary.all(Post)) == 1 and diary.reports == []
+    await journal.close()
 
 
 def test_a_tap_meets_a_locked_journal_and_is_told_that_it_does_not_count() -> None:

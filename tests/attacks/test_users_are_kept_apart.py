@@ -117,6 +117,25 @@ def test_a_report_ends_no_card_of_another_user(shared: Shared, made_up: bytes) -
     assert b'"allow"' in output, errors
 
 
+def test_a_restart_does_not_forget_whose_request_it_is(shared: Shared) -> None:
+    """After kill -9 and a new start, another user's report still counts for nothing, and the caller that comes back
+    is answered."""
+    daemon = shared.start()
+    caller = shared.send(ALICE, event_bytes())
+    card = shared.world.open_card()
+    daemon.kill()
+    daemon.wait(30)
+    shared.socket_path.unlink()
+    shared.start()
+    shared.world.until(lambda: shared.status(ALICE)["open_requests"] == 1)
+    for event in ("PostToolUse", "Stop", "SessionEnd"):
+        shared.tell(EVE, event_bytes(event=event, reason="exit"))
+    assert [shared.status(uid)["open_requests"] for uid in (ALICE, EVE)] == [1, 0]
+    shared.world.tap(card, "Allow")
+    output, errors, _ = finish(caller, wait_s=60)
+    assert b'"allow"' in output, errors
+
+
 def test_a_report_of_the_same_user_still_ends_the_card(shared: Shared) -> None:
     """The binding costs nothing: a call that was answered at the terminal takes its own card down as before."""
     shared.start()
