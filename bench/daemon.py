@@ -17,7 +17,9 @@ from tapgate.journal import Journal
 class Forgetful(Journal):
     """It is opened and read like the real one, but writes nothing and goes to no thread for it."""
 
-    async def record(self, entries: Sequence[Entry], *, at: float, offset: int | None = None) -> None:
+    async def record(
+        self, entries: Sequence[Entry], *, at: float, offset: int | None = None, patient: bool = True
+    ) -> None:
         pass
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tapgate.agents import parse_request
 from tapgate.core.events import Tapped
-from tapgate.model import Caller, Choice, Copy, Instant, Person, Request, Tap
+from tapgate.model import NO_UID, Caller, Choice, Copy, Instant, Person, Request, Tap
 
 ADA = Person(user_id=1001, chat_id=1001, name="Ada")
 BOB = Person(user_id=1002, chat_id=1002, name="Bob")
@@ -53,9 +53,17 @@ def event_bytes(
     return json.dumps(value).encode()
 
 
-def make_request(number: int = 1, *, agent: str = "claude", deadline_s: float = 590.0, **fields: Any) -> Request:
+def make_request(
+    number: int = 1, *, agent: str = "claude", deadline_s: float = 590.0, uid: int = NO_UID, **fields: Any
+) -> Request:
     caller = Caller(
-        agent=agent, deadline_s=deadline_s, pid=4242, parent_pid=4241, attended=True, project="/home/dev/shop"
+        agent=agent,
+        deadline_s=deadline_s,
+        pid=4242,
+        parent_pid=4241,
+        attended=True,
+        project="/home/dev/shop",
+        uid=uid,
     )
     return parse_request(request_id(number), caller, event_bytes(**fields))
 

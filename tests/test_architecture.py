@@ -95,7 +95,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     ),
     # The rest of the daemon.
     "tapgate.daemon": (),
-    "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
+    "tapgate.daemon.engine": (
+        *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
+        *("tapgate.daemon.recorder",),
+    ),
+    "tapgate.daemon.recorder": ("tapgate.errors", "tapgate.core.effects"),
     "tapgate.daemon.lock": ("tapgate.errors",),
     "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
     "tapgate.daemon.notify": ("tapgate.errors",),
@@ -104,6 +108,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # Who spoke, and what was reported: kept for `tapgate status`.
     "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),
     "tapgate.daemon.reports": ("tapgate.errors",),
+    "tapgate.daemon.homes": (),
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.core.risk_paths",),

@@ -45,6 +45,14 @@ class JournalError(TapgateError):
     """Something could not be recorded."""
 
 
+class JournalFaultError(JournalError):
+    """The journal's file takes nothing just now, whatever it is: full, read-only, locked."""
+
+
+class JournalBusyError(JournalFaultError):
+    """Another program holds the journal locked, and it was waited for in vain."""
+
+
 class FrontError(TapgateError):
     """Telegram refused for good. `str(error)` is the reason in words."""
 

@@ -78,9 +78,12 @@ class Choice:
     seal: str = ""
 
 
+NO_UID = -1  # nobody asked the kernel whose process it is; no user has this number
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What the hook process told about itself, beside the agent's own bytes."""
+    """What is known of the hook process: what it told about itself, beside the agent's own bytes, and its user."""
 
     agent: str
     deadline_s: float
@@ -88,6 +91,7 @@ class Caller:
     parent_pid: int = 0
     attended: bool = False
     project: str = ""
+    uid: int = NO_UID  # of the process, as the kernel names it; not from what it said
 
 
 @dataclass(frozen=True, slots=True)

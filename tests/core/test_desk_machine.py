@@ -63,6 +63,7 @@ TOOL_INPUTS: dict[str, dict[str, Any]] = {
     },
 }
 PERSONS = st.sampled_from([ADA, ADA, BOB, MALLORY])
+UIDS = st.sampled_from([4001, 4001, 4002])
 
 
 class DeskMachine(RuleBasedStateMachine):
@@ -94,13 +95,16 @@ class DeskMachine(RuleBasedStateMachine):
         fits=st.booleans(),
         deadline_s=st.sampled_from([0.0, 30.0, 590.0]),
         risky=st.booleans(),
+        uid=UIDS,
     )
-    def ask(self, tool: str, session: str, agent_id: str, fits: bool, deadline_s: float, risky: bool) -> Request:
+    def ask(
+        self, tool: str, session: str, agent_id: str, fits: bool, deadline_s: float, risky: bool, uid: int
+    ) -> Request:
         self.count += 1
-        more = {"agent_id": agent_id} if agent_id else {}
+        more: dict[str, Any] = {"agent_id": agent_id} if agent_id else {}
         tool_input = TOOL_INPUTS[tool]
         request = make_request(
-            self.count, tool=tool, tool_input=tool_input, session=session, deadline_s=deadline_s, **more
+            self.count, tool=tool, tool_input=tool_input, session=session, deadline_s=deadline_s, uid=uid, **more
         )
         self.waiting.add(request.id)
         self.happen(Asked(request, fits=fits, risks=(RISK,) if risky else ()))
@@ -202,28 +206,40 @@ class DeskMachine(RuleBasedStateMachine):
     def caller_confirms(self, request: Request) -> None:
         if request.id in self.sent:
             self.confirmed.add(request.id)
-            self.happen(CallerConfirmed(request.id))
+            self.happen(CallerConfirmed(request.id, request.caller.uid))
 
     @rule(request=requests, why=st.sampled_from(Left), alive=st.booleans(), probed=st.booleans())
     def caller_leaves(self, request: Request, why: Left, alive: bool, probed: bool) -> None:
         if request.id not in self.waiting and request.id not in self.sent:
             return
         self.waiting.discard(request.id)
-        self.happen(CallerGone(request.id, why))
+        self.happen(CallerGone(request.id, why, request.caller.uid))
         if probed:
             self.happen(AgentProbed(request.id, alive))
 
-    @rule(request=requests, duration_s=st.sampled_from([None, 0.1, 5.0, 700.0]), failed=st.booleans())
-    def tool_ends(self, request: Request, duration_s: float | None, failed: bool) -> None:
-        self.happen(ToolEnded(request.call, failed, duration_s))
+    @rule(request=requests, duration_s=st.sampled_from([None, 0.1, 5.0, 700.0]), failed=st.booleans(), uid=UIDS)
+    def tool_ends(self, request: Request, duration_s: float | None, failed: bool, uid: int) -> None:
+        self.report(ToolEnded(request.call, failed, duration_s, uid))
 
-    @rule(session=st.sampled_from(["s1", "s2"]), agent_id=st.sampled_from(["", "a1"]), move=st.sampled_from(Move))
-    def session_moves(self, session: str, agent_id: str, move: Move) -> None:
-        self.happen(SessionMoved(session, agent_id, move))
+    @rule(
+        session=st.sampled_from(["s1", "s2"]),
+        agent_id=st.sampled_from(["", "a1"]),
+        move=st.sampled_from(Move),
+        uid=UIDS,
+    )
+    def session_moves(self, session: str, agent_id: str, move: Move, uid: int) -> None:
+        self.report(SessionMoved(session, agent_id, move, uid=uid))
 
-    @rule(session=st.sampled_from(["s1", "s2"]))
-    def session_ends(self, session: str) -> None:
-        self.happen(SessionEnded(session, "exit"))
+    @rule(session=st.sampled_from(["s1", "s2"]), uid=UIDS)
+    def session_ends(self, session: str, uid: int) -> None:
+        self.report(SessionEnded(session, "exit", uid))
+
+    @rule(request=requests, uid=UIDS)
+    def somebody_has_its_id(self, request: Request, uid: int) -> None:
+        """Another user knows a request's id and its bytes."""
+        if uid != request.caller.uid:
+            self.report(CallerConfirmed(request.id, uid))
+            self.report(CallerGone(request.id, Left.TERMINATED, uid))
 
     @rule(away_s=st.sampled_from([1.0, 200.0]))
     def poll_resumes(self, away_s: float) -> None:
@@ -250,6 +266,14 @@ class DeskMachine(RuleBasedStateMachine):
         self.restart()
 
     # How it is carried out
+
+    def report(self, event: ToolEnded | SessionMoved | SessionEnded | CallerConfirmed | CallerGone) -> None:
+        """What a process of one user says changes nothing about the requests of another."""
+        self.happen(Ticked())  # what is due ends now, and not with the report
+        others = [case for case in self.desk.board.cases.values() if case.request.caller.uid != event.uid]
+        before = [(case.phase, case.answer, case.outcome, case.ran, case.caller_here) for case in others]
+        self.happen(event)
+        assert [(case.phase, case.answer, case.outcome, case.ran, case.caller_here) for case in others] == before
 
     def happen(self, event: Event) -> list[Effect]:
         effects = self.desk.handle(event, at(self.now_s))

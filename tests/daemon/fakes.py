@@ -24,7 +24,8 @@ from tapgate.core.effects import (
     Sound,
     Sweep,
 )
-from tapgate.daemon.engine import Line, Phones, Records
+from tapgate.daemon.engine import Line, Phones
+from tapgate.daemon.recorder import Records
 from tapgate.errors import JournalError
 from tapgate.model import Background, Outcome, Request
 from tapgate.wire import Kind, decode_header
@@ -152,7 +153,9 @@ class FakeRecords:
         self.disk: anyio.Event | None = None
         self.waiting = 0
 
-    async def record(self, entries: Sequence[Entry], *, at: float, offset: int | None = None) -> None:
+    async def record(
+        self, entries: Sequence[Entry], *, at: float, offset: int | None = None, patient: bool = True
+    ) -> None:
         if self.disk is not None:
             self.waiting += 1
             await self.disk.wait()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from tapgate.core.effects import Post
 from tapgate.core.memory import Remembered
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.listener import MOST_CALLERS, MOST_HELD_BYTES, STALL_S, Listener
-from tapgate.daemon.sockets import open_socket
+from tapgate.daemon.sockets import open_socket, peer_uid
 from tapgate.model import Card, Instant
 from tapgate.wire import Header, Kind, decode_header, encode_frame
 from tests.builders import ADA, event_bytes, request_id, tap_on
@@ -68,6 +69,13 @@ class Guest:
         await self.stream.aclose()
 
 
+@dataclass(slots=True)
+class Peer:
+    """Whose processes the kernel says the next callers are."""
+
+    uid: int
+
+
 @dataclass(frozen=True, slots=True)
 class Station:
     path: Path
@@ -78,6 +86,7 @@ class Station:
     diary: Diary
     listener: Listener
     guests: list[Guest]
+    peer: Peer
 
     async def guest(self) -> Guest:
         guest = Guest(await anyio.connect_unix(str(self.path)))
@@ -127,8 +136,9 @@ async def new_station(
     most_held_bytes: int = MOST_HELD_BYTES,
     hold_s: float = 600.0,
     remembered: Sequence[Remembered] = (),
+    caller_uids: Collection[int] = (),
 ) -> AsyncIterator[Station]:
-    diary, guests = Diary(), list[Guest]()
+    diary, guests, peer = Diary(), list[Guest](), Peer(os.getuid())
     desk = Desk([ADA], hold_s=hold_s)
     phones, records = FakePhones(diary), FakeRecords(diary)
     home = Path(tempfile.mkdtemp(prefix="tg-", dir="/tmp"))  # short: socket paths must stay under 104 bytes
@@ -143,12 +153,15 @@ async def new_station(
             stall_s=stall_s,
             most_callers=most_callers,
             most_held_bytes=most_held_bytes,
+            status=lambda uid: b"for %d" % uid,
+            caller_uids=caller_uids,
+            uid_of=(lambda sock: peer.uid) if caller_uids else peer_uid,
         )
         async with anyio.create_task_group() as group:
             await group.start(engine.run)
             await engine.restore(remembered)
             await group.start(listener.run)
-            station = Station(path, desk, engine, phones, records, diary, listener, guests)
+            station = Station(path, desk, engine, phones, records, diary, listener, guests, peer)
             yield station
             group.cancel_scope.cancel()
     finally:

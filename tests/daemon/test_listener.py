@@ -28,6 +28,7 @@ from tests.daemon.fakes import PATIENCE_S
 from tests.daemon.station import Guest, Station, ask_frame, new_station
 
 NOBODY_UID = 65534
+ALICE, EVE = 4001, 4002
 
 
 # What is refused
@@ -477,7 +478,7 @@ async def test_a_last_word_on_the_old_connection_does_not_end_a_request_that_was
 def remembered(*, answered: bool) -> list[Remembered]:
     """What a daemon that died left behind: request 1, allowed on the phone already or not."""
     ledger, now = Ledger(), Instant(time.monotonic(), time.time())
-    desk, request = Desk([ADA], hold_s=600), make_request(1)
+    desk, request = Desk([ADA], hold_s=600), make_request(1, uid=os.getuid())
     for event in (Asked(request), tap_on(request))[: 1 + answered]:
         for effect in desk.handle(event, now):
             if isinstance(effect, Record):
@@ -491,6 +492,60 @@ async def test_a_confirmation_as_the_first_frame_counts_after_a_restart() -> Non
         await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
         assert await guest.is_dropped()
         assert station.diary.outcome(request_id(1)) is Outcome.ALLOWED
+
+
+# Several users
+
+
+async def test_what_another_user_says_counts_for_that_users_own_requests_only() -> None:
+    """Two users share a daemon. The second knows the first one's session, call and even request id: neither a report
+    nor a confirmation nor the same question once more touches the first one's request."""
+    async with new_station(remembered=remembered(answered=True), caller_uids=(ALICE, EVE)) as station:
+        station.peer.uid = ALICE
+        waiting = await station.waiting(2)
+        station.peer.uid = EVE
+        for event in ("PostToolUse", "Stop", "UserPromptSubmit", "SessionEnd"):
+            guest = await station.guest()
+            await guest.say(ask_frame(9, event_bytes(event=event, prompt="x", reason="exit")))
+            assert (await guest.hear())[0].kind is Kind.REPLY
+        for frame in (encode_frame(Kind.TAKEN, id=request_id(number)) for number in (1, 2)):
+            guest = await station.guest()
+            await guest.say(frame)
+            assert await guest.is_dropped()
+        guest = await station.guest()
+        await guest.say(ask_frame(2))
+        assert await guest.is_refused("belongs to another question")
+        assert [station.diary.outcome(request_id(number)) for number in (1, 2)] == [None, None]
+        await station.tap(2)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+
+
+async def test_a_caller_comes_back_under_its_own_user_only() -> None:
+    async with new_station(caller_uids=(ALICE, EVE)) as station:
+        station.peer.uid = ALICE
+        first = await station.waiting(1)
+        await first.hang_up()
+        case = station.desk.board.cases[request_id(1)]
+        await _until(lambda: case.phase is Phase.LEAVING)
+        station.peer.uid = EVE
+        thief = await station.guest()
+        await thief.say(ask_frame(1))
+        assert await thief.is_refused("belongs to another question")
+        station.peer.uid = ALICE
+        again = await station.guest()
+        await again.say(ask_frame(1))
+        await _until(lambda: case.phase is Phase.OPEN)
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await again.hear())[1]
+
+
+async def test_status_is_asked_for_the_user_who_asks() -> None:
+    async with new_station(caller_uids=(ALICE, EVE)) as station:
+        for uid in (ALICE, EVE):
+            station.peer.uid = uid
+            guest = await station.guest()
+            await guest.say(encode_frame(Kind.STATUS))
+            assert (await guest.hear())[1] == b"for %d" % uid
 
 
 async def test_a_confirmation_never_approves() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tapgate.agents.dialect import Nothing
 from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.daemon.reports import LONGEST, Report, Reports
@@ -10,6 +12,7 @@ from tapgate.daemon.sessions import KEPT_S, LONGEST_ID, MOST, Session, Sessions
 from tapgate.model import Call, Caller
 from tests.builders import make_request
 
+ALICE, EVE = 4001, 4002
 CALLER = Caller(agent="claude", deadline_s=5, project="/home/dev/shop")
 
 
@@ -71,6 +74,31 @@ def test_a_flood_of_sessions_is_held_within_bounds() -> None:
     sessions = roster.sessions()
     assert len(sessions) == MOST and sessions[0].id.startswith(f"{MOST + 49:04d}")
     assert max(len(one.id) for one in sessions) == LONGEST_ID
+
+
+def test_two_users_with_the_same_session_id_are_two() -> None:
+    roster = Sessions(wall=Clock())
+    for uid in (ALICE, EVE):
+        roster.note(replace(CALLER, uid=uid), SessionMoved("a", "", Move.PROMPT))
+    assert [(one.uid, one.id) for one in roster.sessions()] == [(EVE, "a"), (ALICE, "a")]
+    assert [(one.uid, one.id) for one in roster.sessions(uid=ALICE)] == [(ALICE, "a")]
+    roster.note(replace(CALLER, uid=EVE), SessionEnded("a", "logout"))
+    assert [one.uid for one in roster.sessions()] == [ALICE], "one user's end is not the other's"
+
+
+def test_one_users_flood_pushes_out_no_session_of_another() -> None:
+    roster = Sessions(wall=Clock())
+    roster.note(replace(CALLER, uid=ALICE), SessionMoved("a", "", Move.PROMPT))
+    for number in range(MOST + 50):
+        roster.note(replace(CALLER, uid=EVE), SessionMoved(f"{number}", "", Move.PROMPT))
+    assert len(roster.sessions(uid=EVE)) == MOST and len(roster.sessions(uid=ALICE)) == 1
+
+
+def test_reports_hold_no_request_id() -> None:
+    """It is a secret between a caller and the daemon, and the last reports are told to every user."""
+    reports = Reports(lambda sentence: None, wall=Clock())
+    reports("request 0123456789abcdef0123456789abcdef has been answered before")
+    assert reports.last()[0].sentence == "request 01234567… has been answered before"
 
 
 def test_reports_are_handed_on_and_the_last_kept_without_a_token() -> None:

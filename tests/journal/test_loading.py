@@ -24,7 +24,7 @@ async def ids(journal: Journal) -> list[str]:
 
 async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
     request = make_request(
-        caller=Caller("claude", 12.5, pid=3, parent_pid=2, attended=True, project="/srv/\udcff"),
+        caller=Caller("claude", 12.5, pid=3, parent_pid=2, attended=True, project="/srv/\udcff", uid=4001),
         cwd="/home/\ud800",
         session="\udfff",
     )
@@ -43,6 +43,15 @@ async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
         copies=((Copy(11, 100), 0),),
         prompts=((Copy(11, 101), Prompt(42, Act.ASK_ANSWER, 1)),),
     )
+
+
+async def test_a_request_from_before_users_were_kept_is_the_daemons_own(journal: Journal) -> None:
+    """A daemon of an earlier version wrote no uid: most of them served their own user and nobody else."""
+    await journal.record([asked()], at=NOW)
+    with closing(sqlite3.connect(journal.path)) as connection, connection:
+        connection.execute("UPDATE requests SET caller = json_remove(caller, '$.uid')")
+    [memory] = await journal.load(parse)
+    assert memory.request.caller.uid == os.getuid()
 
 
 async def test_answer_comes_back_equal(journal: Journal) -> None:

@@ -1,4 +1,4 @@
-"""Which open requests one tap may allow together: harmless ones of one session, each shown whole. Pure."""
+"""Which open requests one tap may allow together: harmless ones of one user's session, each shown whole. Pure."""
 
 from __future__ import annotations
 
@@ -15,15 +15,20 @@ def allowable_together(found: Case, cases: Iterable[Case], chat_id: int) -> list
     """This one and the others that could be allowed with it, oldest first; none where it is the only one."""
     if not _is_allowable(found, chat_id) or not found.request.call.session_id:
         return []
-    session_id = found.request.call.session_id
-    others = [one for one in cases if one.request.call.session_id == session_id and _is_allowable(one, chat_id)]
+    session = session_of(found)
+    others = [one for one in cases if session_of(one) == session and _is_allowable(one, chat_id)]
     return others if _is_several(len(others)) else []
 
 
-def sizes(cases: Iterable[Case], chat_id: int) -> dict[str, int]:
+def sizes(cases: Iterable[Case], chat_id: int) -> dict[tuple[int, str], int]:
     """How many could be allowed together in this chat, session by session."""
-    counts = Counter(one.request.call.session_id for one in cases if _is_allowable(one, chat_id))
-    return {session_id: count for session_id, count in counts.items() if session_id and _is_several(count)}
+    counts = Counter(session_of(one) for one in cases if _is_allowable(one, chat_id))
+    return {session: count for session, count in counts.items() if session[1] and _is_several(count)}
+
+
+def session_of(found: Case) -> tuple[int, str]:
+    """Whose session, and its id, which the agent chooses and another user's agent may choose as well."""
+    return found.request.caller.uid, found.request.call.session_id
 
 
 def plain_allow(found: Case) -> Choice | None:

@@ -37,12 +37,15 @@ class Board:
     def together(self, found: Case, chat_id: int) -> list[Case]:
         return batches.allowable_together(found, self.cases.values(), chat_id)
 
-    def of_session(self, session_id: str) -> list[Case]:
-        """The requests of a session that somebody other than the phone can still end. No session id: none."""
+    def of_session(self, session_id: str, uid: int) -> list[Case]:
+        """The requests of a session that somebody other than the phone can still end. No session id: none.
+
+        An agent chooses its session's id, so a session is one user's: the same id under another uid is another one.
+        """
         return [
             found
             for found in self.cases.values()
-            if session_id and found.request.call.session_id == session_id and found.is_open()
+            if session_id and batches.session_of(found) == (uid, session_id) and found.is_open()
         ]
 
     def add(self, found: Case) -> None:
@@ -84,8 +87,7 @@ class Board:
         together = {chat_id: batches.sizes(waiting, chat_id) for chat_id in self.roster.chats}
         effects: list[Effect] = []
         for number, found in enumerate(waiting, start=1):
-            session_id = found.request.call.session_id
-            several = tuple(sizes.get(session_id, 0) for sizes in together.values())
+            several = tuple(sizes.get(batches.session_of(found), 0) for sizes in together.values())
             if found.told is None and not found.caller_here:
                 continue  # of an earlier run: what stands around it is known again when its caller is back
             if found.copies and found.told != (number, len(waiting), several):

@@ -144,12 +144,9 @@ class Desk:
         return [self.board.card(case) for case in self.board.cases.values() if case.phase is not Phase.SETTLED]
 
     def is_taken(self, request: Request) -> bool:
-        """Whether this id belongs to another question already."""
+        """Whether this id belongs to another question already, or to another user's."""
         case = self.board.cases.get(request.id)
-        return case is not None and (case.request.digest, case.request.caller.agent) != (
-            request.digest,
-            request.caller.agent,
-        )
+        return case is not None and _origin(case.request) != _origin(request)
 
     def next_deadline(self) -> float | None:
         times = [case.next_deadline() for case in self.board.cases.values()]
@@ -178,7 +175,7 @@ class Desk:
             case SessionMoved():
                 effects += self._on_moved(event, now)
             case SessionEnded():
-                for found in self.board.of_session(event.session_id):
+                for found in self.board.of_session(event.session_id, event.uid):
                     effects += self._settle(found, Outcome.SESSION_ENDED, now, detail=event.reason)
             case Posted():
                 effects += self._on_posted(event)
@@ -256,7 +253,7 @@ class Desk:
         if waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
             return [Reply(request, NO_OPINION, "more is waiting for an answer than tapgate will hold")]
         effects: list[Effect] = []
-        for older in self.board.of_session(request.call.session_id):
+        for older in self.board.of_session(request.call.session_id, request.caller.uid):
             if supersedes(request, older.request):
                 effects += self._settle(older, Outcome.SUPERSEDED, now)
         found = Case(
@@ -548,14 +545,14 @@ class Desk:
     # The caller
 
     def _on_confirmed(self, event: CallerConfirmed, now: Instant) -> list[Effect]:
-        found = self.board.cases.get(event.request_id)
+        found = self._of_caller(event)
         if found is None or found.phase is not Phase.SENDING or found.answer is None:
             return []
         allowed = found.answer.decision.verdict is Verdict.ALLOW
         return self._settle(found, Outcome.ALLOWED if allowed else Outcome.DENIED, now)
 
     def _on_gone(self, event: CallerGone, now: Instant) -> list[Effect]:
-        found = self.board.cases.get(event.request_id)
+        found = self._of_caller(event)
         if found is None or not found.caller_here:
             return []
         found.caller_here = False
@@ -600,7 +597,7 @@ class Desk:
 
     def _on_moved(self, event: SessionMoved, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for found in self.board.of_session(event.session_id):
+        for found in self.board.of_session(event.session_id, event.uid):
             if found.request.call.agent_id != event.agent_id:
                 continue  # a subagent in the background waits on while the main thread moves, and the other way round
             known = bool(event.prompt_id and found.request.prompt_id)
@@ -738,6 +735,11 @@ class Desk:
 
     # Small things
 
+    def _of_caller(self, event: CallerConfirmed | CallerGone) -> Case | None:
+        """The case, if it is of the user who says something about it."""
+        found = self.board.cases.get(event.request_id)
+        return found if found is not None and found.request.caller.uid == event.uid else None
+
     def _hold_for(self, request: Request) -> float:
         most_s = self._hold_s if self._hold_of is None else min(self._hold_s, self._hold_of(request))
         return min(most_s, request.caller.deadline_s)
@@ -750,6 +752,11 @@ class Desk:
         if len(self._heard) > HEARD_KEPT:
             del self._heard[next(iter(self._heard))]
         return False
+
+
+def _origin(request: Request) -> tuple[str, str, int]:
+    """What must be the same where a caller comes back with its id: the bytes, the agent, the user."""
+    return request.digest, request.caller.agent, request.caller.uid
 
 
 def _answered(effects: list[Effect], answer: AnswerTap) -> list[Effect]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tapgate.model import NO_BACKGROUND, Background, Call, Copy, Prompt, Request, Risk, Tap
+from tapgate.model import NO_BACKGROUND, NO_UID, Background, Call, Copy, Prompt, Request, Risk, Tap
 
 
 class Left(StrEnum):
@@ -106,12 +106,14 @@ class CallerConfirmed:
     """The caller has written the answer to its stdout."""
 
     request_id: str
+    uid: int = NO_UID  # of whoever says so; here and below, it counts for requests of the same user only
 
 
 @dataclass(frozen=True, slots=True)
 class CallerGone:
     request_id: str
     why: Left
+    uid: int = NO_UID
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,7 @@ class ToolEnded:
     call: Call
     failed: bool
     duration_s: float | None
+    uid: int = NO_UID
 
 
 class Move(StrEnum):
@@ -143,12 +146,14 @@ class SessionMoved:
     agent_id: str
     move: Move
     prompt_id: str = ""  # of the prompt that began (PROMPT) or was worked on (STOP)
+    uid: int = NO_UID
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEnded:
     session_id: str
     reason: str
+    uid: int = NO_UID
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,13 +19,17 @@ def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[
     ran, so it is known when it began. First come calls that the phone allowed, with the text that it allowed, and that
     nobody has heard of since; then the oldest open one; then one that was running already when the phone denied it or
     put another text in. Ran.AGAINST: the terminal was first, and the phone had said something else.
+
+    Only requests of the user who reports are looked at: everybody can make up a report.
     """
     ran = Ran.FAILED if event.failed else Ran.OK
     began = None if event.duration_s is None else now.mono - event.duration_s
     unheard = [
         found
         for found in cases
-        if found.ran is Ran.UNKNOWN and (began is None or began >= found.asked.mono - START_SLACK_S)
+        if found.request.caller.uid == event.uid
+        and found.ran is Ran.UNKNOWN
+        and (began is None or began >= found.asked.mono - START_SLACK_S)
     ]
     for found in unheard:
         if found.answer is None or found.answer.decision.verdict is not Verdict.ALLOW:

@@ -26,13 +26,14 @@ from tapgate.core.risk import assess_request
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
+from tapgate.daemon.homes import Homes
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.notify import Notifier, Watchdog
 from tapgate.daemon.reports import Reports
-from tapgate.daemon.sessions import Sessions
+from tapgate.daemon.sessions import LONGEST_ID, Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
-from tapgate.errors import SocketError
+from tapgate.errors import JournalError, SocketError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Background, Instant, Request, Risk
 from tapgate.paths import make_private_dir
@@ -67,10 +68,12 @@ class Daemon:
         self._inherited = inherited
         self._notifier = notifier or Notifier()
         self._people = config.persons()
+        self._homes = Homes()
         self._setting = Setting(
             clock=_clock_words,
             machine=config.machine_name(),
             home=str(Path.home()),
+            home_of=self._homes.known_home,
             mask=config.privacy.mask,
             detail=config.privacy.detail,
         )
@@ -103,12 +106,12 @@ class Daemon:
             )
             stack.push_async_callback(self._journal.close)
             self._engine = Engine(
-                Desk(self._people, hold_s=config.deadline_s, hold_of=self._hold_of, assess=_assess),
+                Desk(self._people, hold_s=config.deadline_s, hold_of=self._hold_of, assess=self._assess),
                 self._journal,
                 clock=_now,
                 report=self._report,
                 look=self._look_around,
-                assess=_assess,
+                assess=self._assess,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
@@ -188,6 +191,7 @@ class Daemon:
                 await self._engine.handle(Stopped())
                 callers.cancel_scope.deadline = anyio.current_time() + LEAVE_S
             await self._front.drain(DRAIN_S)
+            await self._engine.catch_up()
             group.cancel_scope.cancel()
 
     async def _heed_signals(self, group: TaskGroup) -> None:
@@ -209,20 +213,33 @@ class Daemon:
         if not any((person.user_id, person.chat_id) == (user_id, chat_id) for person in self._people):
             return
         if name == "history":
-            rows = await self._journal.trail(TrailQuery(limit=200))
-            text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
+            try:
+                rows = await self._journal.trail(TrailQuery(limit=200))
+            except JournalError as error:
+                self._report(str(error))
+                text = "The journal cannot be read just now. <code>tapgate status</code> says why."
+            else:
+                text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text, is_html=True))
 
     def _look_around(self, request: Request) -> Background:
-        return look_around(request, home=self._setting.home, now=time.time())
+        home = self._homes.home_of(request.caller.uid)
+        return look_around(request, home=home, own_home=self._setting.home, now=time.time())
 
-    def _status(self) -> bytes:
-        """What `tapgate status` shows. Nothing secret, and nothing of the questions themselves."""
+    def _assess(self, request: Request) -> tuple[Risk, ...]:
+        return assess_request(request, home=self._homes.home_of(request.caller.uid))
+
+    def _status(self, uid: int) -> bytes:
+        """What `tapgate status` shows to this user. Nothing secret, and nothing of the questions themselves.
+
+        Root and the daemon's own user see the sessions and requests of all, others their own.
+        """
         poller = self._front.poller
-        cards = self._engine.desk.open_cards()
-        waiting = Counter((card.request.caller.agent, card.request.call.session_id) for card in cards)
+        only = None if uid in (0, os.getuid()) else uid
+        requests = [card.request for card in self._engine.desk.open_cards() if only in (None, card.request.caller.uid)]
+        waiting = Counter((one.caller.uid, one.caller.agent, one.call.session_id[:LONGEST_ID]) for one in requests)
         return json.dumps(
             {
                 "running": True,
@@ -232,10 +249,10 @@ class Daemon:
                 "uptime_s": round(time.time() - self._started_at, 1),
                 "people": len(self._people),
                 "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
-                "open_requests": len(cards),
+                "open_requests": len(requests),
                 "sessions": [
-                    {**asdict(session), "open_requests": waiting[session.agent, session.id]}
-                    for session in self._sessions.sessions()
+                    {**asdict(session), "open_requests": waiting[session.uid, session.agent, session.id]}
+                    for session in self._sessions.sessions(uid=only)
                 ],
                 "last_poll_at": poller.last_success,
                 "telegram": poller.trouble or "ok",
@@ -256,10 +273,6 @@ class Daemon:
         while True:
             await anyio.sleep(PURGE_S)
             await self._journal.purge()
-
-
-def _assess(request: Request) -> tuple[Risk, ...]:
-    return assess_request(request, home=str(Path.home()))
 
 
 def _count(people: int) -> str:

@@ -26,22 +26,29 @@ class Found:
     is_new: bool = False
 
 
-def read_in_project(path: str, *, project: str, home: str) -> Found | None:
-    """The file as it stands, or None where it is not to be looked at or cannot be."""
+def read_in_project(path: str, *, project: str, home: str, own_home: str = "") -> Found | None:
+    """The file as it stands, or None where it is not to be looked at or cannot be.
+
+    `home` is that of the user who asks, and nothing is read where it is not known. `own_home` is the daemon's, where
+    its own files may be: no project either.
+    """
+    if not home:
+        return None
     try:
-        parts = _inside(path, project, home)
+        parts = _inside(path, project, (home, own_home or home))
         return _read(Path(project).resolve(strict=True), parts) if parts else None
     except (OSError, ValueError, RuntimeError):
         return None
 
 
-def _inside(path: str, project: str, home: str) -> tuple[str, ...]:
+def _inside(path: str, project: str, homes: tuple[str, ...]) -> tuple[str, ...]:
     """The names on the way from the project down to the file; none where there is no such way."""
     if not (Path(path).is_absolute() and Path(project).is_absolute()) or ".." in Path(path).parts:
         return ()
     root = Path(project).resolve(strict=True)
     # The agent names its project. A home directory, or what lies above it, is nobody's project.
-    if root in (Path("/"), *(Path(home).resolve() / "_").parents) or _is_private(root):
+    above = [parent for home in homes for parent in (Path(home).resolve() / "_").parents]
+    if root in (Path("/"), *above) or _is_private(root):
         return ()
     for base in (Path(project), root):
         if Path(path).is_relative_to(base):

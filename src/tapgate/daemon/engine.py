@@ -17,7 +17,6 @@ from tapgate.core.effects import (
     AskText,
     Edit,
     Effect,
-    Entry,
     Post,
     Probe,
     Record,
@@ -30,19 +29,14 @@ from tapgate.core.effects import (
 )
 from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
 from tapgate.core.memory import Remembered
-from tapgate.errors import FrameError, JournalError
+from tapgate.daemon.recorder import Recorder, Records
+from tapgate.errors import FrameError
 from tapgate.model import NO_BACKGROUND, Background, Instant, Request, Risk, Verdict
 from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
-MOST_OWED = 1000
-
-
-class Records(Protocol):
-    """Where entries are written. Raises JournalError where they are not on disk."""
-
-    async def record(self, entries: Sequence[Entry], *, at: float, offset: int | None = None) -> None: ...
+CATCH_UP_S = 2.0  # after the journal took something not, how long until it is tried again by itself
 
 
 class Phones(Protocol):
@@ -79,14 +73,13 @@ class Engine:
         assess: Callable[[Request], tuple[Risk, ...]] = lambda request: (),
     ) -> None:
         self.desk = desk
-        self._records = records
+        self._recorder = Recorder(records, report=report)
         self._clock = clock
         self._report = report
         self._look = look
         self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
-        self._owed: list[Entry] = []
         self._lock = anyio.Lock()
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
@@ -98,6 +91,7 @@ class Engine:
         """Wake the desk when something is due."""
         async with anyio.create_task_group() as group:
             self._group = group
+            group.start_soon(self._catch_up_later)
             task_status.started()
             while True:
                 self._changed = anyio.Event()
@@ -154,8 +148,21 @@ class Engine:
                 await self._carry_out(self.desk.handle(event, now), now, offset)
         self._changed.set()
 
+    async def catch_up(self) -> None:
+        """Write what the journal has not taken yet, if it takes it now."""
+        with anyio.CancelScope(shield=True):
+            async with self._lock:
+                await self._recorder.catch_up(at=self._clock().wall)
+
+    async def _catch_up_later(self) -> None:
+        while True:
+            await self._recorder.is_behind.wait()
+            await anyio.sleep(CATCH_UP_S)
+            await self.catch_up()
+
     async def _carry_out(self, effects: Sequence[Effect], now: Instant, offset: int | None) -> None:
-        unrecorded = await self._record([effect for effect in effects if isinstance(effect, Record)], now, offset)
+        records = [effect for effect in effects if isinstance(effect, Record)]
+        unrecorded = await self._recorder.record(records, at=now.wall, offset=offset)
         is_barred = False  # behind a gate that could not be recorded
         for effect in effects:
             if is_barred and not (isinstance(effect, Record) and effect.gate):
@@ -178,44 +185,6 @@ class Engine:
                         self._show(effect)
                     except Exception as error:  # a phone's fault must not keep others from what is due to them
                         self._report(f"the phones could not be told ({type(error).__name__}: {error})")
-
-    async def _record(self, records: Sequence[Record], now: Instant, offset: int | None) -> dict[int, str]:
-        """Write all in one transaction, or, where that fails, each by itself. Gives what failed, with the reason."""
-        if not records and offset is None:
-            return {}
-        try:
-            await self._records.record([record.entry for record in records], at=now.wall, offset=offset)
-            await self._make_up(now)
-            return {}
-        except JournalError as error:
-            if len(records) <= 1:
-                self._report(str(error))
-                self._owe(records)
-                return {id(record): str(error) for record in records}
-        failed = {}
-        for number, record in enumerate(records, start=1):
-            try:
-                last = number == len(records)
-                await self._records.record([record.entry], at=now.wall, offset=offset if last else None)
-            except JournalError as error:
-                self._report(str(error))
-                self._owe([record])
-                failed[id(record)] = str(error)
-        return failed
-
-    def _owe(self, records: Sequence[Record]) -> None:
-        """What is no gate has happened all the same: how a request ended must not be forgotten with a full disk."""
-        self._owed += [record.entry for record in records if not record.gate]
-        del self._owed[:-MOST_OWED]
-
-    async def _make_up(self, now: Instant) -> None:
-        """The journal takes something again: write what it could not take before, as far as it still makes sense."""
-        owed, self._owed = self._owed, []
-        for entry in owed:
-            try:
-                await self._records.record([entry], at=now.wall)
-            except JournalError as error:
-                self._report(f"what could not be recorded before cannot be recorded now: {error}")
 
     def _reply(self, effect: Reply) -> None:
         line = self._lines.get(effect.request.id)

@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
@@ -18,7 +19,7 @@ from tapgate.core.events import CallerConfirmed, CallerGone, Left
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
 from tapgate.errors import FrameError, TapgateError
-from tapgate.model import Caller, Phase, Request
+from tapgate.model import NO_UID, Caller, Phase, Request
 from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_frame
 
 STALL_S = 10.0  # a whole frame must be here by then
@@ -40,6 +41,7 @@ class Connection:
         self._out: bytes | None = None
         self._out_ready = anyio.Event()
         self.is_unread = False  # the answer was not even handed over whole
+        self.uid = NO_UID
 
     def send_last(self, frame: bytes) -> None:
         if self._out is None:
@@ -93,9 +95,10 @@ class Listener:
         report: Callable[[str], None],
         stall_s: float = STALL_S,
         most_callers: int = MOST_CALLERS,
-        status: Callable[[], bytes] = bytes,
+        status: Callable[[int], bytes] = lambda uid: b"",
         noted: Callable[[Caller, Heard], None] = lambda caller, heard: None,
         caller_uids: Collection[int] = (),
+        uid_of: Callable[[socket.socket], int] = peer_uid,
         most_held_bytes: int = MOST_HELD_BYTES,
         debug: Callable[[str], None] = lambda line: None,
     ) -> None:
@@ -105,6 +108,7 @@ class Listener:
         self._status = status
         self._debug = debug
         self._noted = noted
+        self._uid_of = uid_of
         self._caller_uids = frozenset({os.getuid(), *caller_uids})
         self._stall_s = stall_s
         self._most_callers = most_callers
@@ -158,8 +162,8 @@ class Listener:
 
     async def _talk(self, connection: Connection, stream: SocketStream) -> None:
         try:
-            uid = peer_uid(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
-            if uid not in self._caller_uids:
+            connection.uid = self._uid_of(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
+            if connection.uid not in self._caller_uids:
                 raise FrameError("this daemon belongs to another user")
             if self._callers > self._most_callers:
                 raise FrameError(f"more than {self._most_callers} callers are waiting")
@@ -188,13 +192,13 @@ class Listener:
     async def _take(self, connection: Connection, header: Header, body: bytes) -> None:
         match header.kind:
             case Kind.ASK:
-                request_id, caller = _caller(header)
+                request_id, caller = _caller(header, connection.uid)
                 await self._ask(connection, request_id, caller, body)
             case Kind.TAKEN:
                 # The daemon was restarted between the answer and its confirmation.
-                await self._engine.handle(CallerConfirmed(_request_id(header)))
+                await self._engine.handle(CallerConfirmed(_request_id(header), connection.uid))
             case Kind.STATUS:
-                connection.send_last(encode_frame(Kind.REPLY, self._status(), exit=0))
+                connection.send_last(encode_frame(Kind.REPLY, self._status(connection.uid), exit=0))
                 await connection.write_last()
             case _:
                 raise FrameError(f"a {header.kind.value} frame cannot come first")
@@ -213,7 +217,8 @@ class Listener:
             await self._wait(connection, heard)
             return
         if not isinstance(heard, Nothing):
-            await self._engine.handle(heard)
+            # The reader of the agent's bytes does not know who sent them.
+            await self._engine.handle(replace(heard, uid=caller.uid))
         connection.send_last(encode_frame(Kind.REPLY, exit=0))
         await connection.write_last()
 
@@ -229,7 +234,7 @@ class Listener:
             if connection.is_unread:
                 left = Left.LOST
             if self._engine.hang_up(request.id, connection):
-                await self._engine.handle(CallerGone(request.id, left))
+                await self._engine.handle(CallerGone(request.id, left, request.caller.uid))
 
     async def _answer(self, connection: Connection, talk: anyio.CancelScope) -> None:
         if await connection.write_last():
@@ -242,7 +247,7 @@ class Listener:
             while (header := await connection.header()) is not None:
                 await connection.body(header.size_bytes)
                 if header.kind is Kind.TAKEN:
-                    await self._engine.handle(CallerConfirmed(request.id))
+                    await self._engine.handle(CallerConfirmed(request.id, request.caller.uid))
                     card = self._engine.desk.card(request.id)
                     if card is None or card.phase is Phase.SETTLED:
                         break  # it has all it came for, and need not keep the connection
@@ -265,7 +270,7 @@ def _request_id(header: Header) -> str:
     return request_id
 
 
-def _caller(header: Header) -> tuple[str, Caller]:
+def _caller(header: Header, uid: int) -> tuple[str, Caller]:
     fields = header.fields
     try:
         deadline_s = float(fields.get("deadline_s", ""))
@@ -280,6 +285,7 @@ def _caller(header: Header) -> tuple[str, Caller]:
         parent_pid=_pid(fields, "parent"),
         attended=fields.get("attended") == "1",
         project=fields.get("project", ""),
+        uid=uid,
     )
 
 

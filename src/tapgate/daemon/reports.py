@@ -1,7 +1,8 @@
-"""The last few reports, in memory, for `tapgate status` and `tapgate doctor`. Never a token in them."""
+"""The last few reports, in memory, for `tapgate status` and `tapgate doctor`. Without tokens and request ids."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -9,6 +10,7 @@ from tapgate.errors import redact
 
 MOST = 10
 LONGEST = 300
+_REQUEST_ID = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{24}\b")  # the whole of one is its caller's secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class Reports:
 
     def __call__(self, sentence: str) -> None:
         self._report(sentence)
-        short = redact(sentence)[:LONGEST]
+        short = _REQUEST_ID.sub(r"\1…", redact(sentence))[:LONGEST]
         before = self._kept.pop(short, None)
         now = self._wall()
         self._kept[short] = replace(before, at=now, times=before.times + 1) if before else Report(now, short)

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from tapgate.agents.dialect import Heard, Nothing
 from tapgate.core.events import SessionEnded, ToolEnded
-from tapgate.model import Caller, Request
+from tapgate.model import NO_UID, Caller, Request
 
 KEPT_S = 12 * 3600.0  # an agent that was killed says no goodbye
-MOST = 100
+MOST = 100  # of each user
 LONGEST_ID = 200  # agents send 36 characters; others may send anything
 
 
@@ -21,12 +21,13 @@ class Session:
     project: str
     first_at: float
     last_at: float
+    uid: int = NO_UID
 
 
 class Sessions:
     def __init__(self, *, wall: Callable[[], float]) -> None:
         self._wall = wall
-        self._sessions: dict[tuple[str, str], Session] = {}
+        self._sessions: dict[tuple[int, str, str], Session] = {}
 
     def note(self, caller: Caller, heard: Heard) -> None:
         """Somebody spoke: the session is alive, or has just ended."""
@@ -34,18 +35,20 @@ class Sessions:
             return
         now = self._wall()
         session_id = heard.call.session_id if isinstance(heard, Request | ToolEnded) else heard.session_id
-        key = (caller.agent, session_id[:LONGEST_ID])
+        key = (caller.uid, caller.agent, session_id[:LONGEST_ID])
         known = self._sessions.pop(key, None)  # put in again at the end: the oldest stand first
         if isinstance(heard, SessionEnded) or not session_id:
             return
         project = (heard.project if isinstance(heard, Request) else caller.project) or (known.project if known else "")
         if known is None:
-            known = Session(*key, project, now, now)
+            known = Session(*key[1:], project, now, now, caller.uid)
         self._sessions[key] = replace(known, project=project, last_at=now)
-        while len(self._sessions) > MOST:
-            del self._sessions[next(iter(self._sessions))]
+        own = [one for one in self._sessions if one[0] == caller.uid]  # one user's many push out no other user's
+        for one in own[: max(0, len(own) - MOST)]:
+            del self._sessions[one]
 
-    def sessions(self) -> tuple[Session, ...]:
-        """Those heard from lately, the last one first."""
+    def sessions(self, *, uid: int | None = None) -> tuple[Session, ...]:
+        """Those heard from lately, the last one first: of this user, or of all."""
         now = self._wall()
-        return tuple(session for session in reversed(self._sessions.values()) if now - session.last_at < KEPT_S)
+        heard = (session for session in reversed(self._sessions.values()) if now - session.last_at < KEPT_S)
+        return tuple(session for session in heard if uid is None or session.uid == uid)

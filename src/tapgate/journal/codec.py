@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from tapgate.model import NO_DRAFT, Answer, Caller, Decision, Draft, Given, Json, Request, Verdict
+from tapgate.model import NO_DRAFT, NO_UID, Answer, Caller, Decision, Draft, Given, Json, Request, Verdict
 
 COMPRESS_ABOVE_BYTES = 64 * 1024
 SUMMARY_CHARS = 200
@@ -58,7 +58,8 @@ def encode_caller(caller: Caller) -> str:
     return encode_json(asdict(caller))
 
 
-def decode_caller(held: str) -> Caller:
+def decode_caller(held: str, *, own_uid: int = NO_UID) -> Caller:
+    """`own_uid` is the daemon's user: rows from before uids were kept are taken for its own."""
     found = json.loads(held)
     return Caller(
         agent=found["agent"],
@@ -67,6 +68,7 @@ def decode_caller(held: str) -> Caller:
         parent_pid=found["parent_pid"],
         attended=found["attended"],
         project=found["project"],
+        uid=int(found.get("uid", own_uid)),
     )
 
 

@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tapgate.errors import JournalError
+from tapgate.journal.patience import LONG_S
 from tapgate.journal.schema import APPLICATION_ID, check_version, migrate
 
-BUSY_TIMEOUT_S = 2.0  # nobody else writes to the file; whoever holds it longer than this is not ours
+BUSY_TIMEOUT_S = LONG_S
 WAL_KEEP_BYTES = 4 * 1024 * 1024
 COMPANIONS = ("-wal", "-shm")
 
@@ -23,10 +24,10 @@ class DamagedError(Exception):
     """The file is no journal, or no longer one. `str(error)` says how that shows."""
 
 
-def open_database(path: Path) -> sqlite3.Connection:
+def open_database(path: Path, *, timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
     """Open or create the file for writing. Raises DamagedError, JournalError, OSError or sqlite3.Error."""
     _prepare(path)
-    connection = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=timeout_s)
     try:
         _check_ours(connection)
         connection.execute("PRAGMA foreign_keys = ON")
@@ -127,6 +128,10 @@ def set_aside(path: Path, *, wall: float) -> Path:
 
 def is_damage(error: BaseException) -> bool:
     return isinstance(error, DamagedError) or _code_of(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def is_busy(error: BaseException) -> bool:
+    return _code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def may_pass(error: BaseException) -> bool:

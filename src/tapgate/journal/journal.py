@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -12,6 +13,7 @@ from typing import TypeVar
 from tapgate.core.effects import Entry
 from tapgate.core.memory import Remembered
 from tapgate.errors import JournalError
+from tapgate.journal.patience import Patience
 from tapgate.journal.recall import Parse
 from tapgate.journal.store import Store
 from tapgate.journal.trail import TrailQuery, TrailRow
@@ -24,6 +26,7 @@ class Journal:
 
     Only `record` and `trail` raise, and only JournalError. The others do without what they cannot read or write:
     the fault is in `failure` and is reported. A job that was begun is finished even if nobody waits for it any more.
+    After the start, nothing but `record` waits for a file that another program holds locked.
     """
 
     def __init__(self, store: Store, writer: ThreadPoolExecutor) -> None:
@@ -41,6 +44,7 @@ class Journal:
         keep_inputs: bool = True,
         wall: Callable[[], float],
         report: Callable[[str], None],
+        patience: Patience | None = None,
     ) -> Journal:
         """Open or create the file. Never raises: `failure` says why nothing can be recorded yet.
 
@@ -52,7 +56,14 @@ class Journal:
             with suppress(RuntimeError):  # the loop has ended: nobody is left to hear it
                 loop.call_soon_threadsafe(report, sentence)
 
-        store = Store(path, keep_days=keep_days, keep_inputs=keep_inputs, wall=wall, report=report_in_loop)
+        store = Store(
+            path,
+            keep_days=keep_days,
+            keep_inputs=keep_inputs,
+            wall=wall,
+            report=report_in_loop,
+            patience=patience or Patience(mono=time.monotonic),
+        )
         journal = cls(store, ThreadPoolExecutor(max_workers=1, thread_name_prefix="tapgate-journal"))
         try:
             await journal._in_thread(store.open)
@@ -67,11 +78,16 @@ class Journal:
         """Why the last attempt to write failed, in a sentence; None if it did not."""
         return self._store.failure
 
-    async def record(self, entries: Sequence[Entry], *, at: float, offset: int | None = None) -> None:
-        """Write all of it, or nothing and raise JournalError. When this returns, a kill -9 cannot undo it."""
+    async def record(
+        self, entries: Sequence[Entry], *, at: float, offset: int | None = None, patient: bool = True
+    ) -> None:
+        """Write all of it, or nothing and raise JournalError. When this returns, a kill -9 cannot undo it.
+
+        Where another program holds the file locked, `patient` waits for it: see patience.py.
+        """
         if entries or offset is not None:
             kept = tuple(entries)
-            await self._in_thread(lambda: self._store.record(kept, at=at, offset=offset))
+            await self._in_thread(lambda: self._store.record(kept, at=at, offset=offset, patient=patient))
 
     async def load(
         self, parse: Parse, *, settled_within_s: float = 86_400, settled_most: int = 500

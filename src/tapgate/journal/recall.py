@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Callable
 
@@ -87,7 +88,7 @@ def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> R
 
 def _decode_request(row: sqlite3.Row, parse: Parse, *, with_input: bool) -> Request:
     request_id = decode_text(row["id"])
-    caller = decode_caller(row["caller"])
+    caller = decode_caller(row["caller"], own_uid=os.getuid())
     digest = decode_text(row["digest"])
     if row["input"] is None or not with_input:
         # Without the input, which retention may have dropped, enough is left to tell a late tap the truth.

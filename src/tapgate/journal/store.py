@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from tapgate.core.effects import Entry
 from tapgate.core.memory import Remembered
-from tapgate.errors import JournalError
+from tapgate.errors import JournalBusyError, JournalError, JournalFaultError
 from tapgate.journal.database import (
     DamagedError,
     describe_fault,
+    is_busy,
     is_damage,
     may_pass,
     open_database,
@@ -21,6 +22,7 @@ from tapgate.journal.database import (
     transaction,
 )
 from tapgate.journal.ledger import write_entry
+from tapgate.journal.patience import SHORT_S, Patience
 from tapgate.journal.recall import Parse, read_remembered
 from tapgate.journal.retention import drop_expired
 from tapgate.journal.trail import TrailQuery, TrailRow, read_trail
@@ -40,6 +42,7 @@ class Store:
         keep_inputs: bool,
         wall: Callable[[], float],
         report: Callable[[str], None],
+        patience: Patience,
     ) -> None:
         self.path = path
         self.failure: str | None = None
@@ -47,14 +50,16 @@ class Store:
         self._keep_inputs = keep_inputs
         self._wall = wall
         self._report = report
+        self._patience = patience
+        self._timeout_s = SHORT_S  # of the connection
         self._connection: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
 
     def open(self) -> None:
         """Open and clean up. Never raises: a journal that cannot be opened says so in `failure`."""
-        self._try_write(self._drop_expired, default=0, report=False)
+        self._try_write(self._drop_expired, default=0, report=False, patient=True)
 
-    def record(self, entries: Sequence[Entry], *, at: float, offset: int | None) -> None:
+    def record(self, entries: Sequence[Entry], *, at: float, offset: int | None, patient: bool) -> None:
         def write(connection: sqlite3.Connection) -> None:
             for entry in entries:
                 write_entry(connection, entry, at=at, keep_inputs=self._keep_inputs)
@@ -63,7 +68,7 @@ class Store:
                 _write_meta(connection, "offset_at", at)
 
         if entries or offset is not None:
-            self._write(write)
+            self._write(write, patient=patient)
 
     def load(self, parse: Parse, *, settled_within_s: float, settled_most: int) -> list[Remembered]:
         def read(connection: sqlite3.Connection) -> list[Remembered]:
@@ -95,7 +100,7 @@ class Store:
         return self._try_read(read, default=None)
 
     def trail(self, query: TrailQuery) -> list[TrailRow]:
-        return self._attempt(lambda: read_trail(self._connected(), query))
+        return self._attempt(lambda: read_trail(self._connected(SHORT_S), query), timeout_s=SHORT_S)
 
     def purge(self) -> int:
         return self._try_write(self._drop_expired, default=0)
@@ -111,33 +116,37 @@ class Store:
     def _try_read(self, job: Job[ResultT], *, default: ResultT) -> ResultT:
         """For what the daemon can do without: a fault is reported once, and there is nothing to read."""
         before = self.failure
+        timeout_s = self._patience.timeout_s(patient=True)  # this happens at the start only, before anybody waits
         try:
-            return self._attempt(lambda: job(self._connected()))
+            return self._attempt(lambda: job(self._connected(timeout_s)), timeout_s=timeout_s)
         except JournalError as error:
             if str(error) != before:
                 self._report(str(error))
             return default
 
-    def _try_write(self, job: Job[ResultT], *, default: ResultT, report: bool = True) -> ResultT:
+    def _try_write(self, job: Job[ResultT], *, default: ResultT, report: bool = True, patient: bool = False) -> ResultT:
         before = self.failure
         try:
-            return self._write(job)
+            return self._write(job, patient=patient)
         except JournalError as error:
             if report and str(error) != before:
                 self._report(str(error))
             return default
 
-    def _write(self, job: Job[ResultT]) -> ResultT:
+    def _write(self, job: Job[ResultT], *, patient: bool) -> ResultT:
+        timeout_s = self._patience.timeout_s(patient=patient)
+
         def write() -> ResultT:
-            connection = self._connected()
+            connection = self._connected(timeout_s)
             with transaction(connection):
                 return job(connection)
 
-        result = self._attempt(write)
+        result = self._attempt(write, timeout_s=timeout_s)
+        self._patience.wrote()
         self.failure = None
         return result
 
-    def _attempt(self, job: Callable[[], ResultT]) -> ResultT:
+    def _attempt(self, job: Callable[[], ResultT], *, timeout_s: float) -> ResultT:
         """Every way in which SQLite or the disk can fail becomes a JournalError here, and only here."""
         try:
             return job()
@@ -151,28 +160,35 @@ class Store:
             if not may_pass(error):
                 self._drop_connection()
             self.failure = describe_fault(self.path, error)
-            raise JournalError(self.failure) from error
+            if is_busy(error):
+                self._patience.waited_in_vain(timeout_s)
+                raise JournalBusyError(self.failure) from error
+            raise JournalFaultError(self.failure) from error
         except Exception as error:  # a value that no column or JSON can hold; the file has nothing to do with it
             reason = f"{type(error).__name__}: {error}"
             raise JournalError(f"{self.path}: this cannot be recorded: {reason}") from error
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self, timeout_s: float) -> sqlite3.Connection:
+        """The connection, set to wait so long for another program's lock."""
         if self._connection is not None and self._inode != _inode_of(self.path):
             # SQLite would go on writing to a file that no longer has a name, and every record would be lost.
             self._report(f"{self.path} was removed or replaced while tapgate was running; it is opened again")
             self._drop_connection()
         if self._connection is None:
-            self._connection = self._connect()
+            self._connection = self._connect(timeout_s)
             self._inode = _inode_of(self.path)
+        elif self._timeout_s != timeout_s:
+            self._connection.execute(f"PRAGMA busy_timeout = {round(timeout_s * 1000)}")
+        self._timeout_s = timeout_s
         return self._connection
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, timeout_s: float) -> sqlite3.Connection:
         try:
             try:
-                connection = open_database(self.path)
+                connection = open_database(self.path, timeout_s=timeout_s)
             except DamagedError as error:
                 self._set_aside(str(error))
-                connection = open_database(self.path)
+                connection = open_database(self.path, timeout_s=timeout_s)
         except JournalError as error:
             self.failure = str(error)
             raise
@@ -188,7 +204,7 @@ class Store:
             # Renamed before it is closed: closing would write the WAL into the damaged file and remove it.
             self._set_aside(reason)
             self._drop_connection()
-            self._connected()
+            self._connected(SHORT_S)
         except JournalError as error:
             return error
         except (sqlite3.Error, OSError) as error:

@@ -111,7 +111,7 @@ class Front:
     # Out
 
     def fits(self, request: Request, background: Background) -> bool:
-        return fits(request, background, self._setting)
+        return fits(request, background, self._setting.of(request))
 
     def answer_tap(self, effect: AnswerTap) -> None:
         """At once and beside the outbox: the phone shows a spinner until then."""
@@ -136,7 +136,9 @@ class Front:
         request_id, prompt = effect.card.request.id, effect.prompt
 
         async def call() -> None:
-            asking = render_prompt(effect.card, prompt, self._setting, is_group=effect.chat_id < 0)
+            asking = render_prompt(
+                effect.card, prompt, self._setting.of(effect.card.request), is_group=effect.chat_id < 0
+            )
             message = await calling(
                 self._api.send_message(
                     effect.chat_id,
@@ -288,8 +290,9 @@ class Front:
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
+            setting = self._setting.of(card.request)
             try:
-                name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, self._setting)
+                name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, setting)
             except TooLargeError as error:
                 self.say(Say(copy.chat_id, copy.message_id, f"This cannot be shown: {error}."))
                 return
@@ -306,9 +309,10 @@ class Front:
 
     async def _rendered(self, card: Card) -> str:
         """Large inputs are rendered beside the event loop, so that nobody else waits for them."""
+        setting = self._setting.of(card.request)
         if len(card.request.raw) > WORKER_BYTES:
-            return await anyio.to_thread.run_sync(render_card, card, self._setting)
-        return render_card(card, self._setting)
+            return await anyio.to_thread.run_sync(render_card, card, setting)
+        return render_card(card, setting)
 
     def _sweep_job(self, copy: Copy) -> Job:
         """Only a message of ours that has buttons can lose them, so on any other message this does nothing."""
