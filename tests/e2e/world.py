@@ -27,7 +27,7 @@ PATIENCE_S = 30.0
 GROUP = -700
 MALLORY = 666
 DEBUG = ("--log-level", "debug")  # so that whatever could be logged is, and is searched for secrets at the end
-PATIENT = ()
+PATIENT = ("--silence-s", "60", "--beat-s", "60")  # for a machine that is busy
 Message = dict[str, Any]
 
 
