@@ -91,10 +91,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
-        *("tapgate.daemon.engine", "tapgate.daemon.sockets"),
+        *("tapgate.daemon.engine", "tapgate.daemon.sockets", "tapgate.daemon.admission"),
     ),
     # The rest of the daemon.
     "tapgate.daemon": (),
+    "tapgate.daemon.admission": ("tapgate.errors",),
     "tapgate.daemon.engine": ("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
     "tapgate.daemon.lock": ("tapgate.errors",),
     "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),

@@ -159,7 +159,7 @@ class Caller:
             b"parent=" + (parent if parent.isdigit() else b"%d" % self.parent),
             b"attended=%d" % (environ.get(b"CLAUDE_CODE_SESSION_ATTENDED") == b"1"),
             b"project=" + quote(project),
-            b"beat=1",  # an older daemon says nothing before its answer, and one that is newer knows by this who listens
+            b"beat=1",  # `held` frames are understood; an older caller would take one for its answer
         )
         frame = b" ".join(words) + b"\n" + body
         assert self.sock is not None

@@ -13,6 +13,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,6 @@ from tests.e2e.world import World, finish, new_world
 Caller = subprocess.Popen[bytes]
 LEAVES_S = 60.0  # of the 590 s that a caller may wait
 ALLOW = b'"decision":{"behavior":"allow"}'
-ATTENDED = {"CLAUDE_CODE_SESSION_ATTENDED": "1"}
 NOWHERE = "http://127.0.0.1:9"  # the discard port: nobody listens there
 
 
@@ -34,10 +34,10 @@ def world() -> Iterator[World]:
         yield world
 
 
-def ask(world: World, session: str, *, agent: str = "claude", attended: bool = False, **fields: str) -> Caller:
+def ask(world: World, session: str, *, agent: str = "claude", attended: bool = False, **fields: Any) -> Caller:
     """The hook as it is registered, with none of the options that only tests use."""
     event = event_bytes(session=session, tool_input={"command": f"make {session}"}, **fields)
-    return world.ask(event, agent=agent, registered=True, **(ATTENDED if attended else {}))
+    return world.ask(event, agent=agent, registered=True, CLAUDE_CODE_SESSION_ATTENDED="1" if attended else "")
 
 
 def without_a_prompt_of_their_own(world: World) -> dict[str, Caller]:
@@ -109,8 +109,9 @@ def test_agents_without_a_prompt_are_let_go_when_telegram_is_unreachable(world: 
     assert is_waiting(beside_a_prompt)
 
 
-def test_a_card_whose_delivery_was_never_confirmed_counts_for_nothing_after_the_agent_was_let_go(world: World) -> None:
-    """A send that Telegram carried out but never answered does not count as delivered. A tap on that card is told so."""
+def test_a_card_that_was_never_confirmed_counts_for_nothing_after_the_agent_was_let_go(world: World) -> None:
+    """A send that Telegram carried out but never answered is not known to be delivered. A tap on that card then changes
+    nothing, and is told so."""
     world.post("faults", method="sendMessage", kind="502", times=-1, applied=True)
     world.start_daemon()
     caller = ask(world, "codex", agent="codex")

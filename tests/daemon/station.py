@@ -17,7 +17,7 @@ from tapgate.core.desk import Desk
 from tapgate.core.effects import Post
 from tapgate.core.memory import Remembered
 from tapgate.daemon.engine import Engine
-from tapgate.daemon.listener import MOST_CALLERS, MOST_HELD_BYTES, STALL_S, Listener
+from tapgate.daemon.listener import BEAT_S, HANGS_S, MOST_CALLERS, MOST_HELD_BYTES, STALL_S, Listener
 from tapgate.daemon.sockets import open_socket
 from tapgate.model import Card, Instant
 from tapgate.wire import Header, Kind, decode_header, encode_frame
@@ -126,6 +126,8 @@ async def new_station(
     most_callers: int = MOST_CALLERS,
     most_held_bytes: int = MOST_HELD_BYTES,
     hold_s: float = 600.0,
+    beat_s: float = BEAT_S,
+    hangs_s: float = HANGS_S,
     remembered: Sequence[Remembered] = (),
 ) -> AsyncIterator[Station]:
     diary, guests = Diary(), list[Guest]()
@@ -143,6 +145,8 @@ async def new_station(
             stall_s=stall_s,
             most_callers=most_callers,
             most_held_bytes=most_held_bytes,
+            beat_s=beat_s,
+            hangs_s=hangs_s,
         )
         async with anyio.create_task_group() as group:
             await group.start(engine.run)

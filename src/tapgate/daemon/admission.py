@@ -8,21 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-import anyio
+from dataclasses import dataclass
 
 from tapgate.errors import FrameError
 
 GAVE_WAY = "no whole frame had come, and its place was needed"
 
 
+@dataclass(slots=True, eq=False)
 class Place:
-    """What one caller takes up. Until its frame is whole, `arriving` can be cancelled in favour of another."""
+    """What one caller takes up. Until its frame is whole, it may be sent away in favour of another."""
 
-    def __init__(self) -> None:
-        self.arriving = anyio.CancelScope()
-        self.size_bytes = 0
-        self.gave_way = False
+    send_away: Callable[[], None]
+    size_bytes: int = 0
+    gave_way: bool = False
 
 
 class Admission:
@@ -34,11 +33,11 @@ class Admission:
         self._arriving: dict[Place, None] = {}  # the oldest first
 
     @contextmanager
-    def place(self) -> Iterator[Place]:
+    def place(self, send_away: Callable[[], None]) -> Iterator[Place]:
         """A place for one caller, for as long as it is here. Raises FrameError where there is none."""
         if len(self._places) >= self._most_callers and not self._make_room(lambda other: True):
             raise FrameError(f"more than {self._most_callers} callers are waiting")
-        place = Place()
+        place = Place(send_away)
         self._places.add(place)
         self._arriving[place] = None
         try:
@@ -69,7 +68,7 @@ class Admission:
             return False
         self._free(oldest)
         oldest.gave_way = True
-        oldest.arriving.cancel()
+        oldest.send_away()
         return True
 
     def _free(self, place: Place) -> None:

@@ -115,6 +115,7 @@ class Listener:
         most_held_bytes: int = MOST_HELD_BYTES,
         debug: Callable[[str], None] = lambda line: None,
         beat_s: float = BEAT_S,
+        hangs_s: float = HANGS_S,
     ) -> None:
         self._sock = sock
         self._engine = engine
@@ -125,6 +126,7 @@ class Listener:
         self._caller_uids = frozenset({os.getuid(), *caller_uids})
         self._stall_s = stall_s
         self._beat_s = beat_s
+        self._hangs_s = hangs_s
         self._admission = Admission(most_callers=most_callers, most_bytes=most_held_bytes)
         self._held: set[Connection] = set()  # callers that want to hear that they are
         self._parsing = anyio.Lock()  # large questions are parsed one by one: at its height it takes the most memory
@@ -154,7 +156,7 @@ class Listener:
                 self._hold(connection)
 
     def _hold(self, connection: Connection) -> None:
-        if self._engine.busy_s() < HANGS_S:
+        if self._engine.busy_s() < self._hangs_s:
             connection.hold()
 
     async def _accept(self, listener: SocketListener) -> SocketStream:
@@ -189,18 +191,21 @@ class Listener:
             uid = peer_uid(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
             if uid not in self._caller_uids:
                 raise FrameError("this daemon belongs to another user")
-            with self._admission.place() as place:
-                header, body = await self._receive(connection, place)
+            arriving = anyio.CancelScope()
+            with self._admission.place(arriving.cancel) as place:
+                header, body = await self._receive(connection, place, arriving)
                 if header is not None:
                     await self._take(connection, header, body)
         except TapgateError as error:
             await self._refuse(connection, str(error))
 
-    async def _receive(self, connection: Connection, place: Place) -> tuple[Header | None, bytes]:
+    async def _receive(
+        self, connection: Connection, place: Place, arriving: anyio.CancelScope
+    ) -> tuple[Header | None, bytes]:
         """The first frame; no header where the caller hung up without one."""
         header, body = None, b""
-        place.arriving.deadline = anyio.current_time() + self._stall_s
-        with place.arriving:
+        arriving.deadline = anyio.current_time() + self._stall_s
+        with arriving:
             header = await connection.header()
             if header is not None:
                 if header.kind is Kind.ASK and header.fields.get("beat") == "1":
@@ -209,7 +214,7 @@ class Listener:
                 body = await connection.body(
                     header.size_bytes, lambda size_bytes: self._admission.take(place, size_bytes)
                 )
-        if place.arriving.cancelled_caught and not place.gave_way:
+        if arriving.cancelled_caught and not place.gave_way:
             raise FrameError(f"no whole frame came within {self._stall_s:g} s")
         self._admission.settle(place)
         return header, body
