@@ -599,6 +599,22 @@ def test_a_daemon_that_goes_on_saying_held_is_waited_for(scene: Scene) -> None:
     assert finish(caller) == (ANSWER, b"", 0)
 
 
+def test_a_caller_that_was_stopped_itself_does_not_leave_a_daemon_that_lives(scene: Scene) -> None:
+    """As with Ctrl-Z in the agent's terminal: what the daemon said meanwhile is there to be read."""
+    caller = scene.ask_as_registered(QUESTION, "--beat-s", "2")
+    peer = scene.accept()
+    peer.read()
+    peer.send(HELD)
+    caller.send_signal(signal.SIGSTOP)
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        peer.send(HELD)
+        time.sleep(0.1)
+    peer.reply()
+    caller.send_signal(signal.SIGCONT)
+    assert finish(caller) == (ANSWER, b"", 0)
+
+
 def test_a_daemon_that_reads_slowly_is_waited_for(scene: Scene) -> None:
     """That the question makes headway is a sign of life, too; how long it takes as a whole does not matter."""
     question = b"x" * 4_000_000

@@ -77,16 +77,17 @@ class Caller:
         posix._exit(code)
 
     def wait(self, fd: int, events: int, until: float) -> bool:
-        """Wait for `fd` (-1: for nothing), for the parent's death, or for the time; False when the time is over."""
+        """Wait for `fd` (-1: for nothing), for the parent's death, or for the time; False when the time is over.
+
+        It looks once more when the time is over: this process itself may have been stopped meanwhile.
+        """
         poll = select.poll()
         if fd != 1:
             poll.register(1, 0)  # reports only that nobody reads our stdout any more
         if fd >= 0:
             poll.register(fd, events)
         while True:
-            left = until - time.monotonic()
-            if left <= 0:
-                return False
+            left = max(0.0, until - time.monotonic())
             ready = poll.poll(min(left, TICK_S) * 1000)
             if posix.getppid() != self.parent:
                 self.go(b"orphaned", 0)
@@ -97,6 +98,8 @@ class Caller:
                     self.go(b"orphaned", 0)
                 if what & select.POLLNVAL:  # closed from the start, or, on macOS, a device: there is nothing to watch
                     poll.unregister(got)
+            if not left:
+                return False
 
     def read_stdin(self) -> bytes:
         if posix.isatty(0):
@@ -130,9 +133,7 @@ class Caller:
         if self.sock is not None:
             self.sock.close()
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        self.sock.settimeout(
-            self.silence_s
-        )  # without one, a daemon that is stopped and has a full queue would block us
+        self.sock.settimeout(self.silence_s)  # or the full queue of a stopped daemon would hold us here
         self.sock.connect(self.path)
         self.sock.settimeout(0)  # from here on `wait` does the waiting
         # The daemon checks who asks; as much is due here: a path under /tmp may have been taken by somebody else.

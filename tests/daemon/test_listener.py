@@ -63,6 +63,7 @@ NONSENSE = {
     "a name that is no text": Nonsense(b"tapgate/1 ask 0 \xff=1\n", "not key=value"),
     "endless header": Nonsense(b"tapgate/1 ask 0 x=" + b"a" * MAX_HEADER_BYTES, "does not end"),
     "gone first": Nonsense(encode_frame(Kind.GONE, why="terminated"), "gone frame cannot come first"),
+    "held first": Nonsense(encode_frame(Kind.HELD), "held frame cannot come first"),
     "reply first": Nonsense(encode_frame(Kind.REPLY, b"{}", exit=0), "reply frame cannot come first"),
     "pass first": Nonsense(encode_frame(Kind.PASS), "pass frame cannot come first"),
     "error first": Nonsense(encode_frame(Kind.ERROR), "error frame cannot come first"),
