@@ -91,7 +91,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
-        *("tapgate.daemon.engine", "tapgate.daemon.sockets"),
+        *("tapgate.daemon.engine", "tapgate.daemon.sockets", "tapgate.daemon.admission"),
     ),
     # The rest of the daemon.
     "tapgate.daemon": (),
@@ -100,6 +100,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *("tapgate.daemon.recorder",),
     ),
     "tapgate.daemon.recorder": ("tapgate.errors", "tapgate.core.effects"),
+    "tapgate.daemon.admission": ("tapgate.errors",),
     "tapgate.daemon.lock": ("tapgate.errors",),
     "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
     "tapgate.daemon.notify": ("tapgate.errors",),

@@ -30,7 +30,9 @@ HOOK = Path(hook.__file__)
 PATIENCE_S = 20.0
 QUESTION = b'{"hook_event_name":"PermissionRequest"}'
 ANSWER = b'{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'
-AGREED = {"id", "agent", "deadline_s", "pid", "parent", "attended", "project"}
+AGREED = {"id", "agent", "deadline_s", "pid", "parent", "attended", "project", "beat"}
+PATIENT = ("--silence-s", "60", "--beat-s", "60")  # the daemons here say nothing but their answer, on a busy machine
+HELD = encode_frame(Kind.HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,17 @@ class Scene:
         self.peers.append(peer)
         return peer
 
-    def command(self, *more: str, file: Path = HOOK, deadline_s: float | str = 60) -> list[str]:
-        """As the agent's settings have it."""
+    def command(
+        self, *more: str, file: Path = HOOK, deadline_s: float | str = 60, options: tuple[str, ...] = PATIENT
+    ) -> list[str]:
+        """As the agent's settings have it, and these options."""
         python = [sys.executable, "-I", "-S", *more, str(file)]
-        return [*python, "--socket", str(self.path), "--agent", "claude", "--deadline-s", str(deadline_s)]
+        return [*python, "--socket", str(self.path), "--agent", "claude", "--deadline-s", str(deadline_s), *options]
+
+    def ask_as_registered(
+        self, question: bytes = QUESTION, *options: str, deadline_s: float = 590
+    ) -> subprocess.Popen[bytes]:
+        return self.ask(question, command=self.command(deadline_s=deadline_s, options=options))
 
     def start(self, command: list[str], **options: Any) -> subprocess.Popen[bytes]:
         """A process with its stdin still open, and no environment at all."""
@@ -385,6 +394,8 @@ REFUSED = {
     "an endless header": b"tapgate/1 reply 2 x=" + b"a" * 20_000,
     "an unknown kind": b"tapgate/1 approve 2 exit=0\n{}",
     "a question": b"tapgate/1 ask 2 exit=0\n{}",
+    "nonsense behind a sign of life": HELD + b"HTTP/1.1 200 OK\r\n\r\n",
+    "a kind that only begins like a sign of life": b"tapgate/1 held2 2 exit=0\n{}",
     "empty line": b"\n",
 }
 
@@ -529,6 +540,187 @@ def test_an_answer_that_nobody_is_left_to_hear_of_is_given_all_the_same(scene: S
     peer.reply()
     peer.close()
     assert finish(caller) == (ANSWER, b"", 0)
+
+
+# Signs of life. "It leaves" means long before its deadline, which is ten minutes away
+
+
+LEAVES_S = 60.0
+
+
+def leaves(caller: subprocess.Popen[bytes]) -> str:
+    caller.wait(LEAVES_S)
+    return gives_no_opinion(caller)
+
+
+def test_a_daemon_that_says_nothing_is_left(scene: Scene) -> None:
+    caller = scene.ask_as_registered()
+    scene.accept().read()
+    assert "does not answer" in leaves(caller)
+
+
+def test_a_daemon_that_does_not_even_accept_is_left(scene: Scene) -> None:
+    assert "does not answer" in leaves(scene.ask_as_registered())
+
+
+def test_a_daemon_that_does_not_read_the_question_is_left(scene: Scene) -> None:
+    caller = scene.ask_as_registered(b"x" * 4_000_000)
+    scene.accept()
+    assert "does not answer" in leaves(caller)
+
+
+def test_a_daemon_that_stops_in_the_middle_of_its_answer_is_left(scene: Scene) -> None:
+    caller = scene.ask_as_registered(QUESTION, "--beat-s", "1")
+    peer = scene.accept()
+    peer.read()
+    peer.send(encode_frame(Kind.REPLY, ANSWER, exit=0)[:-1])
+    assert "does not answer" in leaves(caller)
+
+
+def test_a_daemon_that_said_held_once_is_left_when_no_other_sign_follows(scene: Scene) -> None:
+    caller = scene.ask_as_registered(QUESTION, "--beat-s", "1")
+    peer = scene.accept()
+    peer.read()
+    peer.send(HELD)
+    assert "does not answer" in leaves(caller)
+    assert peer.rest() == b"", "and it says nothing more"
+
+
+def test_a_daemon_that_goes_on_saying_held_is_waited_for(scene: Scene) -> None:
+    """Far beyond what a single sign is good for."""
+    caller = scene.ask_as_registered(QUESTION, "--beat-s", "5")
+    peer = scene.accept()
+    peer.read()
+    end = time.monotonic() + 8
+    while time.monotonic() < end:
+        peer.send(HELD)
+        time.sleep(0.1)
+    peer.reply()
+    assert finish(caller) == (ANSWER, b"", 0)
+
+
+def test_a_caller_that_was_stopped_itself_does_not_leave_a_daemon_that_lives(scene: Scene) -> None:
+    """As with Ctrl-Z in the agent's terminal: what the daemon said meanwhile is there to be read."""
+    caller = scene.ask_as_registered(QUESTION, "--beat-s", "2")
+    peer = scene.accept()
+    peer.read()
+    peer.send(HELD)
+    caller.send_signal(signal.SIGSTOP)
+    end = time.monotonic() + 4
+    while time.monotonic() < end:
+        peer.send(HELD)
+        time.sleep(0.1)
+    peer.reply()
+    caller.send_signal(signal.SIGCONT)
+    assert finish(caller) == (ANSWER, b"", 0)
+
+
+def test_a_daemon_that_reads_slowly_is_waited_for(scene: Scene) -> None:
+    """That the question makes headway is a sign of life, too; how long it takes as a whole does not matter."""
+    question = b"x" * 4_000_000
+    caller = scene.ask_as_registered(question, "--silence-s", "5")
+    peer = scene.accept()
+    got = b""
+    end = time.monotonic() + 8
+    while time.monotonic() < end:
+        got += peer.sock.recv(40_000)
+        time.sleep(0.1)
+    assert caller.poll() is None and len(got) < len(question)
+    while not got.endswith(question):
+        got += peer.sock.recv(1 << 20)
+    peer.reply()
+    assert finish(caller) == (ANSWER, b"", 0)
+
+
+def test_a_sign_of_life_counts_while_the_question_is_still_being_sent(scene: Scene) -> None:
+    question = b"x" * 4_000_000
+    caller = scene.ask_as_registered(question, "--silence-s", "2", "--beat-s", "60")
+    peer = scene.accept()
+    peer.send(HELD)
+    with pytest.raises(subprocess.TimeoutExpired):
+        caller.wait(5)  # nothing is read meanwhile, but it was told that it is held
+    assert peer.read().body == question
+    peer.reply()
+    assert finish(caller) == (ANSWER, b"", 0)
+
+
+def test_the_deadline_counts_however_often_the_daemon_says_held(scene: Scene) -> None:
+    caller = scene.ask(deadline_s=2)
+    peer = scene.accept()
+    peer.read()
+    with suppress(BrokenPipeError, ConnectionResetError):
+        end = time.monotonic() + PATIENCE_S
+        while caller.poll() is None and time.monotonic() < end:
+            peer.send(HELD)
+            time.sleep(0.05)
+    assert "nobody answered in time" in gives_no_opinion(caller)
+
+
+def test_a_daemon_that_died_and_does_not_come_back_is_left(scene: Scene) -> None:
+    caller = scene.ask_as_registered(QUESTION, "--restart-s", "1")
+    peer = scene.accept()
+    peer.read()
+    peer.send(HELD)
+    scene.stop_listening()
+    peer.close()
+    assert "did not come back in time" in leaves(caller)
+
+
+def test_a_daemon_that_hangs_up_again_and_again_is_left(scene: Scene) -> None:
+    caller = scene.ask_as_registered(QUESTION, "--restart-s", "2")
+    end = time.monotonic() + LEAVES_S
+    assert scene.listener is not None
+    scene.listener.settimeout(1)
+    while caller.poll() is None and time.monotonic() < end:
+        with suppress(TimeoutError):
+            scene.accept().close()
+    assert "did not come back in time" in leaves(caller)
+
+
+def test_a_daemon_that_came_back_and_hangs_is_left(scene: Scene) -> None:
+    caller = scene.ask_as_registered(QUESTION, "--restart-s", "2")
+    peer = scene.accept()
+    peer.read()
+    peer.send(HELD)
+    peer.close()
+    scene.accept().read()
+    assert "did not come back in time" in leaves(caller)
+
+
+def test_a_daemon_that_comes_back_is_listened_to_as_before(scene: Scene) -> None:
+    caller = scene.ask_as_registered(QUESTION, "--restart-s", "60", "--beat-s", "1")
+    for dies in (True, False):
+        peer = scene.accept()
+        peer.read()
+        peer.send(HELD)
+        if dies:
+            peer.close()
+    assert "does not answer" in leaves(caller), "the new one hangs, and the time for a restart is over"
+
+
+def test_beside_an_open_prompt_a_daemon_that_died_is_waited_for(scene: Scene) -> None:
+    """The agent shows its own prompt meanwhile, so that waiting costs nobody anything."""
+    caller = scene.ask_as_registered(QUESTION, "--restart-s", "1")
+    peer = scene.accept()
+    peer.read()
+    peer.send(HELD + encode_frame(Kind.HELD, prompt=1))
+    scene.stop_listening()
+    peer.close()
+    with pytest.raises(subprocess.TimeoutExpired):
+        caller.wait(4)
+    scene.listen()
+    peer = scene.accept()
+    peer.read()
+    peer.reply()
+    assert finish(caller) == (ANSWER, b"", 0)
+
+
+def test_beside_an_open_prompt_a_daemon_that_hangs_is_left_all_the_same(scene: Scene) -> None:
+    caller = scene.ask_as_registered(QUESTION, "--beat-s", "1")
+    peer = scene.accept()
+    peer.read()
+    peer.send(encode_frame(Kind.HELD, prompt=1))
+    assert "does not answer" in leaves(caller)
 
 
 # Leaving
@@ -714,6 +906,7 @@ def test_a_stdin_that_never_ends_is_given_up_at_the_deadline(quiet: Scene) -> No
         (["--socket", "x", "--deadline-s", "nan"], "--socket and a positive --deadline-s are needed"),
         (["--socket", "x", "--deadline-s", "-1"], "--socket and a positive --deadline-s are needed"),
         (["--socket", "x", "--deadline-s", "soon"], "--socket and a positive --deadline-s are needed"),
+        (["--socket", "x", "--beat-s", "0"], "--socket and a positive --deadline-s are needed"),
     ],
 )
 def test_a_wrong_command_says_what_is_wrong_and_where_the_right_one_is(

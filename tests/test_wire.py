@@ -161,7 +161,8 @@ def test_the_caller_s_question_is_a_frame(agent: str) -> None:
     assert header.fields["agent"] == agent
     assert 580 < float(header.fields["deadline_s"]) < 590
     assert header.fields["attended"] in ("0", "1")
-    assert set(header.fields) == {"id", "agent", "deadline_s", "pid", "parent", "attended", "project"}
+    assert header.fields["beat"] == "1"
+    assert set(header.fields) == {"id", "agent", "deadline_s", "pid", "parent", "attended", "project", "beat"}
 
 
 def test_the_caller_s_other_words_are_frames() -> None:
@@ -181,3 +182,12 @@ def test_the_caller_reads_what_the_daemon_writes(body: bytes, kind: Kind, code: 
     asking.rest = encode_frame(kind, body, exit=code) + b"more"
     assert asking.receive() == (kind.value.encode(), {b"exit": str(code).encode()}, body)
     assert asking.rest == b"more"
+
+
+@pytest.mark.parametrize(("fields", "prompt"), [({}, False), ({"prompt": 1}, True), ({"prompt": 0}, False)])
+def test_the_caller_reads_past_frames_that_only_say_that_it_is_held(fields: dict[str, int], prompt: bool) -> None:
+    asking = caller(Wire())
+    held = encode_frame(Kind.HELD, **fields)
+    asking.rest = encode_frame(Kind.HELD) + held * 3 + encode_frame(Kind.HELD) + encode_frame(Kind.PASS, b"why")
+    assert asking.answer() == (b"pass", {}, b"why")
+    assert asking.prompt is prompt, "once told, it stays told"

@@ -3,6 +3,9 @@
 It moves bytes and knows neither JSON nor Telegram. It must import nothing that is not built in: Python's own start is
 most of what the agent waits for. Whatever goes wrong, it exits with 0 and an empty stdout, which every agent takes as
 "no opinion". The frames are described in wire.py and docs/protocol.md.
+
+It waits for a person only while the daemon shows that it lives: the daemon says `held` at once, and again every few
+seconds. A daemon that is stopped, hangs or does not come back is left.
 """
 
 # `posix` and `_signal` are what `os` and `signal` wrap; both are loaded already, the wrappers cost milliseconds.
@@ -36,10 +39,27 @@ def leave(sentence: str) -> None:
 
 
 class Caller:
-    def __init__(self, path: str, agent: str, deadline_s: float) -> None:
+    """`silence_s` is how long a daemon may be silent before its first sign of life, `beat_s` how long after one, and
+    `restart_s` how long it may take to come back after the connection broke."""
+
+    def __init__(
+        self,
+        path: str,
+        agent: str,
+        deadline_s: float,
+        silence_s: float = 2.0,
+        beat_s: float = 10.0,
+        restart_s: float = 30.0,
+    ) -> None:
         self.path = path
         self.agent = agent
+        self.silence_s = silence_s
+        self.beat_s = beat_s
+        self.restart_s = restart_s
         self.deadline = time.monotonic() + deadline_s
+        self.patience = self.deadline  # when, without a sign of life before, the daemon is given up
+        self.lost = False  # the connection broke, and nothing was heard since
+        self.prompt = False  # the agent shows its own prompt meanwhile: waiting for a restart costs nobody
         self.parent = posix.getppid()
         self.id = posix.urandom(16).hex()
         self.sock: _socket.socket | None = None
@@ -57,16 +77,17 @@ class Caller:
         posix._exit(code)
 
     def wait(self, fd: int, events: int, until: float) -> bool:
-        """Wait for `fd` (-1: for nothing), for the parent's death, or for the time; False when the time is over."""
+        """Wait for `fd` (-1: for nothing), for the parent's death, or for the time; False when the time is over.
+
+        It looks once more when the time is over: this process itself may have been stopped meanwhile.
+        """
         poll = select.poll()
         if fd != 1:
             poll.register(1, 0)  # reports only that nobody reads our stdout any more
         if fd >= 0:
             poll.register(fd, events)
         while True:
-            left = until - time.monotonic()
-            if left <= 0:
-                return False
+            left = max(0.0, until - time.monotonic())
             ready = poll.poll(min(left, TICK_S) * 1000)
             if posix.getppid() != self.parent:
                 self.go(b"orphaned", 0)
@@ -77,6 +98,8 @@ class Caller:
                     self.go(b"orphaned", 0)
                 if what & select.POLLNVAL:  # closed from the start, or, on macOS, a device: there is nothing to watch
                     poll.unregister(got)
+            if not left:
+                return False
 
     def read_stdin(self) -> bytes:
         if posix.isatty(0):
@@ -110,8 +133,9 @@ class Caller:
         if self.sock is not None:
             self.sock.close()
         self.sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
-        self.sock.settimeout(max(0.05, self.deadline - time.monotonic()))
+        self.sock.settimeout(self.silence_s)  # or the full queue of a stopped daemon would hold us here
         self.sock.connect(self.path)
+        self.sock.settimeout(0)  # from here on `wait` does the waiting
         # The daemon checks who asks; as much is due here: a path under /tmp may have been taken by somebody else.
         if hasattr(_socket, "SO_PEERCRED"):
             peer = self.sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
@@ -136,15 +160,50 @@ class Caller:
             b"parent=" + (parent if parent.isdigit() else b"%d" % self.parent),
             b"attended=%d" % (environ.get(b"CLAUDE_CODE_SESSION_ATTENDED") == b"1"),
             b"project=" + quote(project),
+            b"beat=1",  # `held` frames are understood; an older caller would take one for its answer
         )
         frame = b" ".join(words) + b"\n" + body
         assert self.sock is not None
         self.asked = len(frame) <= PIECE_BYTES  # a signal cannot find half of it sent
-        try:
-            self.sock.sendall(frame)
-        except ConnectionError:
-            return  # it hung up on us; what it said before that is read next
+        rest = memoryview(frame)
+        while rest:
+            try:
+                rest = rest[self.sock.send(rest) :]
+                self.patience = max(self.patience, time.monotonic() + self.silence_s)  # a daemon that reads is there
+            except BlockingIOError:
+                self.await_daemon(select.POLLIN | select.POLLOUT)
+                if not self.take_in():
+                    return
+            except ConnectionError:
+                return  # it hung up on us; what it said before that is read next
         self.asked = True
+
+    def await_daemon(self, event: int) -> None:
+        """Wait until the connection can be read or written. Leaves when the deadline or the patience is over."""
+        assert self.sock is not None
+        if not self.wait(self.sock.fileno(), event, min(self.deadline, self.patience)):
+            if time.monotonic() >= self.deadline:
+                leave("nobody answered in time; no opinion")
+            self.give_up()
+
+    def give_up(self) -> None:
+        if self.lost:
+            leave("the daemon went away and did not come back in time; no opinion")
+        leave("the daemon at " + self.path + " does not answer; restart it, `tapgate doctor` looks further; no opinion")
+
+    def lose(self) -> None:
+        """The connection broke. How long that may last is counted from the first time, until something is heard."""
+        if not self.lost:
+            self.lost = True
+            self.patience = self.deadline if self.prompt else time.monotonic() + self.restart_s
+
+    def answer(self) -> "tuple[bytes, dict[bytes, bytes], bytes]":
+        """The frame that ends the conversation. Those before it only say that the daemon lives."""
+        while True:
+            kind, fields, body = self.receive()
+            if kind != b"held":
+                return kind, fields, body
+            self.prompt = self.prompt or fields.get(b"prompt") == b"1"
 
     def receive(self) -> "tuple[bytes, dict[bytes, bytes], bytes]":
         """The daemon's next frame: kind, fields, body. Raises LostError where the connection ends before."""
@@ -165,13 +224,22 @@ class Caller:
         return words[1], dict(word.split(b"=", 1) for word in words[3:] if b"=" in word), body
 
     def more(self) -> None:
-        assert self.sock is not None
-        if not self.wait(self.sock.fileno(), select.POLLIN, self.deadline):
-            leave("nobody answered in time; no opinion")
-        chunk = self.sock.recv(1 << 16)
-        if not chunk:
+        self.await_daemon(select.POLLIN)
+        if not self.take_in():
             raise LostError
-        self.rest += chunk
+
+    def take_in(self) -> bool:
+        """Read what the daemon said so far: any of it is a sign of life. False: the connection has ended."""
+        assert self.sock is not None
+        try:
+            chunk = self.sock.recv(1 << 16)
+        except BlockingIOError:
+            return True
+        if chunk:
+            self.lost = False
+            self.patience = time.monotonic() + self.beat_s
+            self.rest += chunk
+        return bool(chunk)
 
     def write_stdout(self, data: bytes) -> None:
         """An agent that does not read is waited for until the deadline, and as long as it lives."""
@@ -212,7 +280,15 @@ def quote(value: bytes) -> bytes:
 
 
 def options(argv: "list[str]") -> "dict[str, str]":
-    known = {"--socket": "", "--agent": "claude", "--deadline-s": "590"}
+    known = {
+        "--socket": "",
+        "--agent": "claude",
+        "--deadline-s": "590",
+        # For tests on a machine that is busy; a registered command has none of them.
+        "--silence-s": "2",
+        "--beat-s": "10",
+        "--restart-s": "30",
+    }
     words = iter(argv)
     for word in words:
         if word not in known:
@@ -224,25 +300,29 @@ def options(argv: "list[str]") -> "dict[str, str]":
 def main(argv: "list[str]") -> None:
     given = options(argv)
     try:
-        deadline_s = float(given["--deadline-s"])
+        spans = [float(given[name]) for name in ("--deadline-s", "--silence-s", "--beat-s", "--restart-s")]
     except ValueError:
-        deadline_s = 0.0
-    if not given["--socket"] or not deadline_s > 0:
+        spans = [0.0]
+    if not given["--socket"] or not all(span > 0 for span in spans):
         leave("--socket and a positive --deadline-s are needed; run `tapgate hooks print`")
-    caller = Caller(given["--socket"], given["--agent"], deadline_s)
+    caller = Caller(given["--socket"], given["--agent"], *spans)
     _signal.signal(_signal.SIGTERM, lambda *_: caller.go(b"terminated", 143))
     _signal.signal(_signal.SIGINT, lambda *_: caller.go(b"terminated", 130))
     body = caller.read_stdin()
-    backoff_s = 0.0
+    caller.patience = time.monotonic() + caller.silence_s
+    met = False
+    backoff_s = 0.05
     while True:
         try:
             caller.connect()
+            met = True  # it was there: now a broken connection is a daemon that restarts
             caller.ask(body)
-            backoff_s = backoff_s or 0.05  # it was there: now a broken connection is a daemon that restarts
-            kind, fields, answer = caller.receive()
+            kind, fields, answer = caller.answer()
             break
         except (OSError, LostError) as error:
-            if not backoff_s and not isinstance(error, BlockingIOError):  # that one is a daemon with a full queue
+            if met:
+                caller.lose()
+            elif not isinstance(error, BlockingIOError):  # that one is a daemon with a full queue
                 leave(
                     "the daemon is not running at "
                     + caller.path
@@ -250,9 +330,8 @@ def main(argv: "list[str]") -> None:
                     + str(error)
                     + "); start it with `tapgate daemon`"
                 )
-            backoff_s = backoff_s or 0.05
-            if time.monotonic() + backoff_s >= caller.deadline:
-                leave("the daemon went away and did not come back in time; no opinion")
+            if time.monotonic() + backoff_s >= min(caller.deadline, caller.patience):
+                caller.give_up()
             caller.wait(-1, 0, time.monotonic() + backoff_s)
             backoff_s = min(backoff_s * 2, 1.0)
     if kind != b"reply":

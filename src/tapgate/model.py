@@ -155,6 +155,7 @@ class Request:
     note: str = ""  # what the person should know about answering this kind of request
     form: Form | None = None
     editable: str = ""  # the field of the input whose text a person may change before it is allowed
+    shows_own_prompt: bool = False  # the agent asks at the terminal meanwhile, so waiting for the phone costs nobody
 
     @property
     def project(self) -> str:
@@ -310,6 +311,7 @@ class Outcome(StrEnum):
     RELEASED = "released"
     SUPERSEDED = "superseded"
     NOT_SHOWN = "not_shown"
+    UNDELIVERED = "undelivered"
     NOT_RECORDED = "not_recorded"
 
 

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     TAKEN = "taken"  # caller: the answer is on my stdout
     GONE = "gone"  # caller: I am leaving, and this is why
     STATUS = "status"  # `tapgate status`: how are you
+    HELD = "held"  # daemon: I am here and have your question; said again while the caller waits
     REPLY = "reply"  # daemon: write this to stdout and exit with `exit`
     PASS = "pass"  # noqa: S105  daemon: no opinion; the body is the reason, for stderr
     ERROR = "error"  # daemon: that was no frame I can take; the body says why

@@ -102,3 +102,8 @@ def test_the_recorded_table_tells_the_forms_apart() -> None:
 def test_suggestions_of_another_agent_get_no_button_here() -> None:
     request = ask(event(permission_suggestions=[{"type": "toolAlwaysAllow", "tool": "Bash"}]), "codex")
     assert [choice.key for choice in request.choices] == ["a", "d", "r", "g"]
+
+
+def test_while_its_hook_waits_it_shows_no_prompt_of_its_own() -> None:
+    """Whatever its environment says: inside Claude Code's terminal it inherits that an attended session is there."""
+    assert not ask(event(), "codex").shows_own_prompt

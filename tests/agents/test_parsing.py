@@ -270,3 +270,22 @@ def test_an_unknown_agent_is_named_together_with_the_known_ones() -> None:
 def test_only_a_question_can_be_read_back_as_a_question() -> None:
     with pytest.raises(InputError, match="not a question"):
         parse_request(ID, Caller(agent="claude", deadline_s=1.0), recorded("Stop.json"))
+
+
+@pytest.mark.parametrize(
+    ("recording", "attended", "mode", "expected"),
+    [
+        ("PermissionRequest.Bash.1.json", True, "default", True),
+        ("PermissionRequest.Bash.1.json", False, "default", False),
+        ("PermissionRequest.Bash.1.json", True, "dontAsk", False),
+        ("PermissionRequest.Bash.subagent.json", True, "default", False),
+        ("PermissionRequest.Bash.subagent.json", False, "default", False),
+        ("PreToolUse.Bash.json", True, "default", False),
+    ],
+)
+def test_only_the_main_thread_of_an_attended_session_shows_a_prompt_of_its_own(
+    recording: str, attended: bool, mode: str, expected: bool
+) -> None:
+    raw = json.dumps({**json.loads(recorded(recording)), "permission_mode": mode}).encode()
+    request = parse_request(ID, Caller(agent="claude", deadline_s=60, attended=attended), raw)
+    assert request.shows_own_prompt is expected

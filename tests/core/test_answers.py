@@ -710,7 +710,9 @@ def test_a_subagents_request_can_be_released_and_the_main_threads_has_its_dialog
 
 def test_how_long_a_request_is_held_depends_on_what_it_is() -> None:
     desk = Desk((ADA,), hold_s=590, hold_of=lambda request: 30.0 if request.call.agent_id else 1000.0)
-    desk.handle(Asked(make_request(1, agent_id="a1")), at(0))
+    request = make_request(1, agent_id="a1")
+    desk.handle(Asked(request), at(0))
+    desk.handle(Posted(request.id, Copy(ADA.chat_id, 10), 0), at(0))
     assert desk.next_deadline() == at(30).mono
     desk = Desk((ADA,), hold_s=590, hold_of=lambda request: 30.0 if request.call.agent_id else 1000.0)
     desk.handle(Asked(make_request(1)), at(0))

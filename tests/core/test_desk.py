@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tapgate.core.case import UNDELIVERED_S
 from tapgate.core.desk import LATE_S, LEAVE_S, Desk
 from tapgate.core.effects import (
     AnsweredEntry,
@@ -258,6 +259,93 @@ def test_one_phone_is_enough() -> None:
     desk.handle(Posted(request.id, CARD, 0), at(0))
     assert not replies(desk.handle(PostFailed(request.id, BOB.chat_id, "chat not found"), at(1)))
     assert phase(desk, request) is Phase.OPEN
+
+
+def without_prompt(number: int = 1, **fields: Any) -> Request:
+    """Of an agent that shows nothing at the terminal while its hook waits."""
+    return make_request(number, agent="codex", **fields)
+
+
+def test_an_agent_without_a_prompt_is_let_go_when_no_card_was_delivered_in_time() -> None:
+    desk, request = new_desk(ADA, BOB), without_prompt()
+    desk.handle(Asked(request), at(0))
+    assert desk.next_deadline() == at(UNDELIVERED_S).mono
+    assert not replies(desk.handle(Ticked(), at(UNDELIVERED_S - 0.1)))
+    effects = desk.handle(Ticked(), at(UNDELIVERED_S))
+    assert replies(effects)[0].decision.verdict is Verdict.NONE
+    assert "Telegram did not confirm the card in time" in replies(effects)[0].why
+    assert outcome(desk, request) is Outcome.UNDELIVERED
+    assert edits(effects)[0].copies == (), "and the card that is on its way is taken back"
+    assert desk.next_deadline() is None
+
+
+def test_an_agent_with_a_prompt_of_its_own_waits_for_a_card_until_its_deadline() -> None:
+    desk, request = new_desk(), make_request()
+    desk.handle(Asked(request), at(0))
+    assert desk.next_deadline() == at(HOLD_S).mono
+    assert not replies(desk.handle(Ticked(), at(HOLD_S - 1)))
+    assert replies(desk.handle(tap_on(request), at(HOLD_S - 1)))[0].decision.verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize("chat", [ADA, BOB])
+def test_one_delivered_card_is_enough_to_wait_for_an_answer(chat: Person) -> None:
+    desk, request = new_desk(ADA, BOB), without_prompt()
+    desk.handle(Asked(request), at(0))
+    desk.handle(Posted(request.id, Copy(chat.chat_id, 10), 0), at(UNDELIVERED_S - 1))
+    assert desk.next_deadline() == at(HOLD_S).mono
+    assert not replies(desk.handle(Ticked(), at(UNDELIVERED_S * 3)))
+
+
+def test_a_send_that_was_never_answered_does_not_count_as_delivered() -> None:
+    desk, request = new_desk(), without_prompt()
+    desk.handle(Asked(request), at(0))
+    desk.handle(PostUnsure(request.id, ADA.chat_id), at(5))
+    assert replies(desk.handle(Ticked(), at(UNDELIVERED_S)))
+    assert outcome(desk, request) is Outcome.UNDELIVERED
+
+
+def test_a_tap_on_a_card_that_was_never_confirmed_shows_that_it_arrived() -> None:
+    desk, request = new_desk(), without_prompt(tool_input={"command": "npm test"})
+    desk.handle(Asked(request), at(0))
+    desk.handle(tap_on(request, "r"), at(1))  # asks for a reason, so the request stays open
+    assert not replies(desk.handle(Ticked(), at(UNDELIVERED_S * 3)))
+
+
+def test_a_card_that_arrives_after_the_agent_was_let_go_says_so() -> None:
+    desk, request = new_desk(), without_prompt()
+    desk.handle(Asked(request), at(0))
+    desk.handle(Ticked(), at(UNDELIVERED_S))
+    late = desk.handle(Posted(request.id, CARD, 0), at(UNDELIVERED_S + 1))
+    assert edits(late)[0].card.outcome is Outcome.UNDELIVERED and edits(late)[0].card.choices == ()
+    told = answers(desk.handle(tap_on(request), at(UNDELIVERED_S + 2)))[0]
+    assert "did not confirm the card in time" in told.text and "changed nothing" in told.text
+
+
+def test_a_card_that_waits_for_its_turn_among_others_is_not_undelivered() -> None:
+    """Telegram takes a message a second in a chat: many questions at once are no outage."""
+    desk = new_desk()
+    requests = [without_prompt(number, session=f"session-{number}") for number in range(1, 5)]
+    for request in requests:
+        desk.handle(Asked(request), at(0))
+    for number, request in enumerate(requests[:-1], start=1):
+        seconds = number * (UNDELIVERED_S - 1)
+        assert not replies(desk.handle(Posted(request.id, Copy(ADA.chat_id, number), 0), at(seconds)))
+    assert phase(desk, requests[-1]) is Phase.OPEN
+    assert desk.next_deadline() is not None
+    assert not replies(desk.handle(Ticked(), at(seconds + UNDELIVERED_S - 1)))
+    effects = desk.handle(Ticked(), at(seconds + UNDELIVERED_S))
+    assert [reply.request.id for reply in replies(effects)] == [requests[-1].id], "now the others stand still too"
+
+
+def test_another_chat_that_takes_messages_does_not_help_a_card_that_does_not_go_there() -> None:
+    desk = new_desk(ADA, BOB)
+    first, second = without_prompt(1, session="s1"), without_prompt(2, session="s2")
+    desk.handle(Asked(first), at(0))
+    desk.handle(Asked(second), at(0))
+    desk.handle(PostFailed(second.id, BOB.chat_id, "chat not found"), at(1))
+    desk.handle(Posted(first.id, BOBS_CARD, 0), at(UNDELIVERED_S - 1))
+    desk.handle(Ticked(), at(UNDELIVERED_S))
+    assert outcome(desk, second) is Outcome.UNDELIVERED
 
 
 # Rule 6: a card never lies

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tapgate.core.case import ADOPT_S
+from tapgate.core.case import ADOPT_S, UNDELIVERED_S
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Edit, Effect, Post, Record, Reply, SettledEntry, Sound, Sweep
 from tapgate.core.events import (
@@ -297,3 +297,43 @@ def test_a_chat_without_a_card_first_sees_what_was_asked_for_and_not_somebody_s_
     (post,) = (effect for effect in desk.handle(Asked(request), at(6)) if isinstance(effect, Post))
     assert post.chats == (BOB.chat_id,)
     assert post.card.draft == NO_DRAFT
+
+
+# A card that did not reach anybody before the restart
+
+
+def undelivered_in(run: Run) -> Request:
+    request = make_request(agent="codex")
+    run.happen(Asked(request), 0)
+    return request
+
+
+def test_an_agent_without_a_prompt_waits_as_long_for_its_card_again_after_a_restart(run: Run) -> None:
+    request = undelivered_in(run)
+    run.restart(UNDELIVERED_S - 1)
+    assert any(isinstance(effect, Post) for effect in run.happen(Asked(request), 20))
+    assert not replies(run.happen(Ticked(), 20 + UNDELIVERED_S - 1))
+    assert replies(run.happen(Ticked(), 20 + UNDELIVERED_S))[0].decision.verdict is Verdict.NONE
+    assert outcome(run.desk, request) is Outcome.UNDELIVERED
+
+
+def test_coming_back_without_a_restart_gives_an_undelivered_card_no_more_time(run: Run) -> None:
+    request = undelivered_in(run)
+    run.happen(Asked(request), UNDELIVERED_S - 1)
+    assert replies(run.happen(Ticked(), UNDELIVERED_S))[0].decision.verdict is Verdict.NONE
+
+
+def test_a_card_that_was_delivered_before_the_restart_need_not_be_delivered_again(run: Run) -> None:
+    request = undelivered_in(run)
+    run.happen(Posted(request.id, CARD, 0), 1)
+    run.restart(2)
+    run.happen(Asked(request), 3)
+    assert not replies(run.happen(Ticked(), 3 + UNDELIVERED_S * 2))
+
+
+def test_that_a_card_was_not_delivered_is_remembered(run: Run) -> None:
+    request = undelivered_in(run)
+    run.happen(Ticked(), UNDELIVERED_S)
+    run.restart(20)
+    assert outcome(run.desk, request) is Outcome.UNDELIVERED
+    assert "did not confirm the card in time" in replies(run.happen(Asked(request), 21))[0].why

@@ -18,7 +18,7 @@ from tapgate.core.desk import Desk
 from tapgate.core.effects import Post
 from tapgate.core.memory import Remembered
 from tapgate.daemon.engine import Engine
-from tapgate.daemon.listener import MOST_CALLERS, MOST_HELD_BYTES, STALL_S, Listener
+from tapgate.daemon.listener import BEAT_S, HANGS_S, MOST_CALLERS, MOST_HELD_BYTES, STALL_S, Listener
 from tapgate.daemon.sockets import open_socket, peer_uid
 from tapgate.model import Card, Instant
 from tapgate.wire import Header, Kind, decode_header, encode_frame
@@ -135,6 +135,8 @@ async def new_station(
     most_callers: int = MOST_CALLERS,
     most_held_bytes: int = MOST_HELD_BYTES,
     hold_s: float = 600.0,
+    beat_s: float = BEAT_S,
+    hangs_s: float = HANGS_S,
     remembered: Sequence[Remembered] = (),
     caller_uids: Collection[int] = (),
 ) -> AsyncIterator[Station]:
@@ -156,6 +158,8 @@ async def new_station(
             status=lambda uid: b"for %d" % uid,
             caller_uids=caller_uids,
             uid_of=(lambda sock: peer.uid) if caller_uids else peer_uid,
+            beat_s=beat_s,
+            hangs_s=hangs_s,
         )
         async with anyio.create_task_group() as group:
             await group.start(engine.run)

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import anyio
 import pytest
-from anyio.abc import UNIXSocketStream
+from anyio.abc import SocketAttribute, UNIXSocketStream
 
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Post, Record
-from tapgate.core.events import AgentProbed, Asked
+from tapgate.core.events import AgentProbed, Asked, SessionEnded
 from tapgate.core.memory import Remembered
 from tapgate.model import Instant, Outcome, Phase
 from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, Kind, encode_frame
@@ -64,6 +64,7 @@ NONSENSE = {
     "a name that is no text": Nonsense(b"tapgate/1 ask 0 \xff=1\n", "not key=value"),
     "endless header": Nonsense(b"tapgate/1 ask 0 x=" + b"a" * MAX_HEADER_BYTES, "does not end"),
     "gone first": Nonsense(encode_frame(Kind.GONE, why="terminated"), "gone frame cannot come first"),
+    "held first": Nonsense(encode_frame(Kind.HELD), "held frame cannot come first"),
     "reply first": Nonsense(encode_frame(Kind.REPLY, b"{}", exit=0), "reply frame cannot come first"),
     "pass first": Nonsense(encode_frame(Kind.PASS), "pass frame cannot come first"),
     "error first": Nonsense(encode_frame(Kind.ERROR), "error frame cannot come first"),
@@ -248,6 +249,181 @@ async def test_callers_wait_while_there_is_no_file_descriptor_for_them() -> None
         assert len(station.diary.reports) == 1 and "no more callers" in station.diary.reports[0]
 
 
+# What has not arrived takes no room
+
+
+async def test_a_question_that_is_announced_and_not_sent_takes_no_room() -> None:
+    big = event_bytes(tool_input={"command": "x" * 3000})
+    async with new_station(most_held_bytes=len(big) + 100) as station:
+        for number in (1, 2, 3):
+            await (await station.guest()).say(ask_frame(number, big).partition(b"\n")[0] + b"\n")
+        await _is_read(station)
+        whole = await station.guest()
+        await whole.say(ask_frame(4, big))
+        await station.posted(4)
+
+
+async def test_a_question_that_stalls_gives_way_to_one_that_arrives_and_is_told_so() -> None:
+    big = event_bytes(tool_input={"command": "x" * 3000})
+    async with new_station(most_held_bytes=int(len(big) * 1.5)) as station:
+        stalling = await station.guest()
+        await stalling.say(ask_frame(1, big)[:-1])
+        await _is_read(station)
+        whole = await station.guest()
+        await whole.say(ask_frame(2, big))
+        await station.posted(2)
+        assert await stalling.is_refused("its place was needed")
+        late = await station.guest()
+        await late.say(ask_frame(3, big))
+        assert await late.is_refused("take all the memory there is for them"), "who waits with a whole one stays"
+        await station.tap(2)
+        assert b'"behavior":"allow"' in (await whole.hear())[1]
+
+
+async def test_a_silent_caller_gives_way_when_there_are_too_many() -> None:
+    async with new_station(most_callers=3) as station:
+        waiting = await station.waiting(1)
+        silent = [await station.guest() for _ in range(2)]
+        await anyio.wait_all_tasks_blocked()
+        await station.waiting(2)
+        assert await silent[0].is_refused("its place was needed"), "the one that has been silent for longest"
+        await station.waiting(3)
+        assert await silent[1].is_refused("its place was needed")
+        assert await (await station.guest()).is_refused("more than 3 callers are waiting")
+        await station.tap(1)
+        assert b'"behavior":"allow"' in (await waiting.hear())[1]
+
+
+# Signs of life
+
+
+def beating(frame: bytes) -> bytes:
+    """The question of a caller that wants to hear that it is held."""
+    line, _, body = frame.partition(b"\n")
+    return line + b" beat=1\n" + body
+
+
+async def hears_held(guest: Guest, *, prompt: bool = False) -> bool:
+    header, body = await guest.hear()
+    assert (header.kind, body) == (Kind.HELD, b""), (header, body)
+    return dict(header.fields) == ({"prompt": "1"} if prompt else {})
+
+
+async def test_a_caller_hears_that_it_is_held_before_its_question_is_whole() -> None:
+    async with new_station() as station:
+        guest = await station.guest()
+        frame = beating(ask_frame(1))
+        await guest.say(frame[:-10])
+        assert await hears_held(guest)
+        assert not station.diary.asked(request_id(1))
+        await guest.say(frame[-10:])
+        await station.posted(1)
+
+
+async def test_a_waiting_caller_hears_again_and_again_that_it_is_held_and_then_its_answer() -> None:
+    async with new_station(beat_s=0.05) as station:
+        guest = await station.guest()
+        await guest.say(beating(ask_frame(1)))
+        for _ in range(5):
+            assert await hears_held(guest)
+        await station.posted(1)
+        await station.tap(1)
+        while (heard := await guest.hear())[0].kind is Kind.HELD:
+            pass
+        assert heard[0].kind is Kind.REPLY and b'"behavior":"allow"' in heard[1]
+        await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
+        assert await guest.is_dropped(), "nothing comes behind the answer"
+
+
+async def test_a_caller_hears_that_it_is_held_while_the_disk_is_slow() -> None:
+    async with new_station(beat_s=0.05) as station:
+        station.records.disk = anyio.Event()
+        guest = await station.guest()
+        await guest.say(beating(ask_frame(1)))
+        await _until(lambda: station.records.waiting > 0)
+        for _ in range(5):
+            assert await hears_held(guest)
+        station.records.disk.set()
+        await station.posted(1)
+
+
+async def test_a_caller_hears_nothing_more_where_the_disk_does_not_answer_at_all() -> None:
+    """The event loop lives, but nothing that is asked comes to an end any more."""
+    async with new_station(beat_s=0.05, hangs_s=0.5) as station:
+        waiting = await station.guest()
+        await waiting.say(beating(ask_frame(1)))
+        await station.posted(1)
+        station.records.disk = anyio.Event()
+        async with anyio.create_task_group() as group:
+            group.start_soon(station.engine.handle, SessionEnded("another", ""), 7)
+            await _until(lambda: station.engine.busy_s() > 0.5)
+            with anyio.move_on_after(0.5):
+                while True:  # what was said before
+                    await waiting.stream.receive()
+            with anyio.move_on_after(1) as silence:
+                await waiting.stream.receive()
+            assert silence.cancelled_caught
+            station.records.disk.set()
+        assert await hears_held(waiting)
+
+
+async def test_a_caller_that_does_not_ask_for_it_hears_its_answer_and_nothing_else() -> None:
+    """As one of an older version, which would take anything else for its answer."""
+    async with new_station(beat_s=0.05) as station:
+        other = await station.guest()
+        await other.say(beating(ask_frame(2)))
+        guest = await station.waiting(1)
+        for _ in range(5):
+            await hears_held(other)
+        await station.tap(1)
+        header, body = await guest.hear()
+        assert header.kind is Kind.REPLY and b'"behavior":"allow"' in body
+
+
+@pytest.mark.parametrize(
+    ("attended", "fields", "prompt"),
+    [("1", {}, True), ("0", {}, False), ("1", {"agent_id": "a1"}, False), ("1", {"event": "PreToolUse"}, False)],
+    ids=["main thread", "headless", "subagent", "gate"],
+)
+async def test_a_caller_is_told_whether_its_agent_shows_a_prompt_of_its_own(
+    attended: str, fields: dict[str, str], prompt: bool
+) -> None:
+    body = event_bytes(**fields)  # type: ignore[arg-type]
+    async with new_station(beat_s=0.05) as station:
+        guest = await station.guest()
+        await guest.say(beating(ask_frame(1, body, attended=attended)))
+        assert await hears_held(guest), "at first nothing is known of it"
+        await station.posted(1)
+        for _ in range(3):
+            await guest.hear()  # what may have been on its way
+        for _ in range(3):
+            assert await hears_held(guest, prompt=prompt)
+
+
+async def test_signs_of_life_that_nobody_reads_delay_nobody() -> None:
+    async with new_station(beat_s=0.0005) as station:
+        deaf = await station.guest()
+        raw = deaf.stream.extra(SocketAttribute.raw_socket)
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+        await deaf.say(beating(ask_frame(1)))
+        await station.posted(1)
+        for number in range(2, 6):
+            await station.serves(number)
+        await station.tap(1)
+        while (heard := await deaf.hear())[0].kind is Kind.HELD:
+            pass
+        assert b'"behavior":"allow"' in heard[1], "what was said to it is whole, and its answer comes last"
+
+
+async def test_an_event_that_asks_nothing_is_held_and_answered() -> None:
+    async with new_station() as station:
+        guest = await station.guest()
+        await guest.say(beating(ask_frame(body=event_bytes(event="PostToolUse", suggestions=()))))
+        assert await hears_held(guest)
+        assert (await guest.hear())[0].kind is Kind.REPLY
+        assert await guest.is_dropped()
+
+
 # The answer
 
 
@@ -353,6 +529,7 @@ async def test_the_socket_is_for_its_user_only() -> None:
 
 CALL_AS = """
 import os, socket, sys
+data = sys.stdin.buffer.read()
 os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
 caller = socket.socket(socket.AF_UNIX)
 try:
@@ -360,7 +537,7 @@ try:
 except PermissionError:
     sys.exit("not let in")
 try:
-    caller.sendall(sys.stdin.buffer.read())
+    caller.sendall(data)
     caller.shutdown(socket.SHUT_WR)
 except OSError:
     pass  # hung up on already; what was said before that can be read

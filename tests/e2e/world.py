@@ -27,6 +27,7 @@ PATIENCE_S = 30.0
 GROUP = -700
 MALLORY = 666
 DEBUG = ("--log-level", "debug")  # so that whatever could be logged is, and is searched for secrets at the end
+PATIENT = ("--silence-s", "60", "--beat-s", "60")  # for a machine that is busy
 Message = dict[str, Any]
 
 
@@ -109,15 +110,25 @@ class World:
     # The agent's side
 
     def hook_words(self, *, agent: str = "claude", deadline_s: float | None = None) -> list[str]:
+        """The registered command, word by word."""
         config = load_config(self.config_path)
         return shlex.split(hook_command(config, agent=agent, deadline_s=deadline_s or config.deadline_s))[1:]
 
     def ask(
-        self, event: bytes, *, agent: str = "claude", deadline_s: float | None = None, **environ: str
+        self,
+        event: bytes,
+        *,
+        agent: str = "claude",
+        deadline_s: float | None = None,
+        registered: bool = False,
+        **environ: str,
     ) -> subprocess.Popen[bytes]:
-        """Run the real hook with the event on its stdin; it waits until somebody answers."""
+        """Run the real hook with the event on its stdin; it waits until somebody answers.
+
+        Unless it is run just as `registered`, it does not mind a daemon that is slow because the machine is busy.
+        """
         process = subprocess.Popen(
-            self.hook_words(agent=agent, deadline_s=deadline_s),
+            [*self.hook_words(agent=agent, deadline_s=deadline_s), *(() if registered else PATIENT)],
             env={**self.environ, "CLAUDE_PROJECT_DIR": "/home/dev/shop", **environ},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

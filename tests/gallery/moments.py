@@ -173,5 +173,6 @@ ENDINGS: tuple[Sample, ...] = (
     _ended(Outcome.RELEASED, detail="by Ada"),
     _ended(Outcome.SUPERSEDED),
     _ended(Outcome.NOT_SHOWN, detail="Forbidden: bot was blocked by the user"),
+    _ended(Outcome.UNDELIVERED),
     _ended(Outcome.NOT_RECORDED, detail="database or disk is full"),
 )

@@ -390,6 +390,13 @@ SETTLED: dict[str, tuple[Outcome, str, Ran, str, list[str]]] = {
         "chat not found",
         ["⚠️ It could not be shown on any phone (chat not found) · 08:01 · the agent asks at the terminal"],
     ),
+    "undelivered": (
+        Outcome.UNDELIVERED,
+        "",
+        Ran.UNKNOWN,
+        "",
+        ["⚠️ Telegram did not confirm the card in time · 08:01 · the agent asks at the terminal"],
+    ),
     "not recorded": (
         Outcome.NOT_RECORDED,
         "",

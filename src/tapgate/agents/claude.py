@@ -224,7 +224,16 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
         blocked_path=event.blocked_path or "",
         mcp_server=str(server.get("name", "")) if isinstance(server, dict) else str(server or ""),
         note=note,
+        shows_own_prompt=_shows_own_prompt(caller, event),
     )
+
+
+def _shows_own_prompt(caller: Caller, event: PermissionRequest) -> bool:
+    """Whether the dialog is open at the terminal while the hook waits: in the main thread of an interactive session.
+
+    A subagent's dialog comes only after its hook, `-p` has none, and `dontAsk` denies in its place.
+    """
+    return caller.attended and not event.agent_id and event.permission_mode != "dontAsk"
 
 
 def _gate(request_id: str, caller: Caller, raw: bytes, event: PreToolUse) -> Request:

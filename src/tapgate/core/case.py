@@ -35,6 +35,7 @@ from tapgate.model import (
 SLIM_BYTES = 4096
 SLIM_LABEL = 300
 ADOPT_S = 30.0  # how long a caller may take to come back after a restart
+UNDELIVERED_S = 15.0  # how long an agent that shows no prompt of its own waits for a card to reach anybody
 SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
 LIST_KEY = "b"
 
@@ -61,6 +62,7 @@ class Case:
     resent: bool = False  # the answer may have reached the caller before a restart
     left: Left | None = None
     leave_by: float | None = None
+    undelivered_by: float | None = None  # the agent is let go then, if no card has reached anybody
     outcome: Outcome | None = None
     ended_at: float = 0.0
     detail: str = ""
@@ -137,7 +139,17 @@ class Case:
         if self.phase is Phase.SETTLED:
             return None
         times = [self.deadline, self.away_until, self.leave_by]
+        if self.is_undelivered():
+            times.append(self.undelivered_by)
         return min(time for time in times if time is not None)
+
+    def is_undelivered(self) -> bool:
+        """Whether the agent waits, with no prompt of its own, for a card that nobody is known to have."""
+        return self.phase is Phase.OPEN and not self.copies and self.undelivered_by is not None
+
+    def expect_delivery(self, mono: float) -> None:
+        """A card is on its way from now on. Only agents that show no prompt of their own are let go without one."""
+        self.undelivered_by = None if self.request.shows_own_prompt else mono + UNDELIVERED_S
 
     def is_open(self) -> bool:
         """Somebody at the terminal, or the agent's own course, can still settle it."""

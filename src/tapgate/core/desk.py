@@ -18,13 +18,14 @@ drafts.py. All copies of a card show the same draft, and only buttons that stand
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from tapgate.core import batches, drafts, words
 from tapgate.core.board import Board
 from tapgate.core.calls import edited_fingerprint
-from tapgate.core.case import Case, recall, slimmed, slimmed_answer
+from tapgate.core.case import UNDELIVERED_S, Case, recall, slimmed, slimmed_answer
 from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
@@ -133,6 +134,7 @@ class Desk:
         self._stopping = False
         self._heard: dict[Json, None] = {}
         self._early: dict[Copy, Replied] = {}  # replies that came before their prompt was known to be posted
+        self._took: dict[int, float] = {}  # when Telegram last took something for a chat
 
     # Reading
 
@@ -157,6 +159,8 @@ class Desk:
     def handle(self, event: Event, now: Instant) -> list[Effect]:
         """Take in what happened; what is due by `now` is settled first, so that a late answer finds it so."""
         effects = self._settle_due(now)
+        if isinstance(event, Posted | Edited):
+            self._took[event.copy.chat_id] = now.mono
         match event:
             case Asked():
                 effects += self._on_asked(event, now)
@@ -267,6 +271,7 @@ class Desk:
             risks=event.risks,
             ranks=self.board.roster.ranks,
         )
+        found.expect_delivery(now.mono)
         self.board.add(found)
         entry = AskedEntry(
             request=request, asked_at=now.wall, deadline_at=found.deadline_at, fits=event.fits, chats=chats
@@ -278,6 +283,8 @@ class Desk:
         if found.phase is Phase.SETTLED:
             return [Reply(found.request, NO_OPINION, words.ended(found.card()))]
         found.caller_here = True
+        if found.away_until is not None:  # after a restart its card is sent only now
+            found.expect_delivery(now.mono)
         found.away_until = found.leave_by = found.left = None
         found.background = event.background
         found.risks = event.risks
@@ -677,9 +684,19 @@ class Desk:
                 effects += self._settle(found, outcome, now)
             elif now.mono >= found.deadline:
                 effects += self._settle(found, Outcome.EXPIRED, now)
+            elif found.is_undelivered() and found.undelivered_by == due:
+                effects += self._let_go_undelivered(found, now)
             else:
                 effects += self._settle(found, Outcome.CALLER_LOST, now, detail="it did not come back after a restart")
         return effects
+
+    def _let_go_undelivered(self, found: Case, now: Instant) -> list[Effect]:
+        """Unless Telegram takes messages for these chats, and this one only waits for its turn among them."""
+        last = max((self._took[chat_id] for chat_id in found.pending if chat_id in self._took), default=-math.inf)
+        if last + UNDELIVERED_S > now.mono:
+            found.undelivered_by = last + UNDELIVERED_S
+            return []
+        return self._settle(found, Outcome.UNDELIVERED, now)
 
     def _on_record_failed(self, event: RecordFailed, now: Instant) -> list[Effect]:
         found = self.board.cases.get(event.request_id)

@@ -21,6 +21,8 @@ _ENDED = {
     Outcome.RELEASED: "Handed back to the terminal",
     Outcome.SUPERSEDED: "The agent went on to another question",
     Outcome.NOT_SHOWN: "It could not be shown on any phone",
+    # Not "could not be sent": a send that was never answered may have arrived, and then this stands on that card.
+    Outcome.UNDELIVERED: "Telegram did not confirm the card in time",
     Outcome.NOT_RECORDED: "It could not be recorded",
 }
 
@@ -28,7 +30,14 @@ SKIPS = frozenset({"Skip", "Skip and stop", "Skip all", "Skip all and stop"})
 """A question is not denied but skipped, whatever the agent's own word for it is."""
 
 ASKS_AT_TERMINAL = frozenset(
-    {Outcome.EXPIRED, Outcome.STOPPED, Outcome.RELEASED, Outcome.NOT_SHOWN, Outcome.NOT_RECORDED}
+    {
+        Outcome.EXPIRED,
+        Outcome.STOPPED,
+        Outcome.RELEASED,
+        Outcome.NOT_SHOWN,
+        Outcome.UNDELIVERED,
+        Outcome.NOT_RECORDED,
+    }
 )
 """After these the question is still open for the agent, and it asks at the terminal.
 

@@ -61,6 +61,25 @@ class Line(Protocol):
         """Queue the one frame that answers the caller. Never waits."""
 
 
+class Turn:
+    """A lock that knows for how long it has been held."""
+
+    def __init__(self) -> None:
+        self._lock = anyio.Lock()
+        self._since: float | None = None
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        self._since = anyio.current_time()
+
+    async def __aexit__(self, *_: object) -> None:
+        self._since = None
+        self._lock.release()
+
+    def held_s(self) -> float:
+        return 0.0 if self._since is None else anyio.current_time() - self._since
+
+
 class Engine:
     def __init__(
         self,
@@ -80,7 +99,7 @@ class Engine:
         self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
-        self._lock = anyio.Lock()
+        self._lock = Turn()
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
 
@@ -132,6 +151,10 @@ class Engine:
         fits = await anyio.to_thread.run_sync(self._phones.fits, request, background)
         risks = await anyio.to_thread.run_sync(self._assess, request)
         return Asked(request, fits=fits, background=background, risks=risks)
+
+    def busy_s(self) -> float:
+        """For how long the present event has been carried out: long where the journal's disk does not answer."""
+        return self._lock.held_s()
 
     def hang_up(self, request_id: str, line: Line) -> bool:
         """The line is dead. False: the caller has another one by now, or was answered without an opinion."""

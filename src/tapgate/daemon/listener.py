@@ -16,6 +16,7 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 from tapgate.agents import dialect_of
 from tapgate.agents.dialect import Heard, Nothing
 from tapgate.core.events import CallerConfirmed, CallerGone, Left
+from tapgate.daemon.admission import Admission, Place
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
 from tapgate.errors import FrameError, TapgateError
@@ -23,6 +24,8 @@ from tapgate.model import NO_UID, Caller, Phase, Request
 from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_frame
 
 STALL_S = 10.0  # a whole frame must be here by then
+BEAT_S = 3.0  # how often a waiting caller hears that it is held; it leaves after 10 s without
+HANGS_S = 20.0  # an event that is not carried out by then never will be: the journal's disk does not answer
 MOST_CALLERS = 500
 MOST_HELD_BYTES = 32 * 1024 * 1024  # of questions that wait; in memory they may take eight times as much
 HANG_UP_STALLS = 3  # so many times as long as a frame may take, a caller may stay after its answer
@@ -32,16 +35,26 @@ _PID = re.compile(r"[0-9]{1,9}")
 
 
 class Connection:
-    """One caller. Frames in, one frame out."""
+    """One caller. Frames in, one frame out, and before that one as many `held` frames as time allows."""
 
     def __init__(self, stream: SocketStream, *, stall_s: float) -> None:
         self._stream = stream
+        self._sock = stream.extra(SocketAttribute.raw_socket)  # noqa: S610  this is anyio's
+        self.shows_own_prompt = False
         self._stall_s = stall_s
         self._rest = b""
         self._out: bytes | None = None
         self._out_ready = anyio.Event()
         self.is_unread = False  # the answer was not even handed over whole
         self.uid = NO_UID
+
+    def hold(self) -> None:
+        """Tell the caller that the daemon is here. Never waits: a caller that reads nothing gets no more of these."""
+        if self._out is not None:
+            return  # nothing may come between or behind the pieces of the answer
+        frame = encode_frame(Kind.HELD, prompt=1) if self.shows_own_prompt else encode_frame(Kind.HELD)
+        with suppress(OSError):  # a frame this small goes out whole or not at all
+            self._sock.send(frame)
 
     def send_last(self, frame: bytes) -> None:
         if self._out is None:
@@ -73,14 +86,17 @@ class Connection:
         line, _, self._rest = self._rest.partition(b"\n")
         return decode_header(line)
 
-    async def body(self, size_bytes: int) -> bytes:
+    async def body(self, size_bytes: int, take: Callable[[int], None] = lambda size_bytes: None) -> bytes:
+        """The frame's bytes; `take` hears of each piece as it arrives."""
         chunks, have = [self._rest[:size_bytes]], min(len(self._rest), size_bytes)
         self._rest = self._rest[size_bytes:]
+        take(have)
         while have < size_bytes:
             try:
                 chunk = await self._stream.receive(min(size_bytes - have, 1 << 20))
             except (anyio.EndOfStream, anyio.BrokenResourceError):
                 raise FrameError(f"the frame announced {size_bytes} bytes and brought {have}") from None
+            take(len(chunk))
             chunks.append(chunk)
             have += len(chunk)
         return b"".join(chunks)
@@ -101,6 +117,8 @@ class Listener:
         uid_of: Callable[[socket.socket], int] = peer_uid,
         most_held_bytes: int = MOST_HELD_BYTES,
         debug: Callable[[str], None] = lambda line: None,
+        beat_s: float = BEAT_S,
+        hangs_s: float = HANGS_S,
     ) -> None:
         self._sock = sock
         self._engine = engine
@@ -111,25 +129,39 @@ class Listener:
         self._uid_of = uid_of
         self._caller_uids = frozenset({os.getuid(), *caller_uids})
         self._stall_s = stall_s
-        self._most_callers = most_callers
-        self._most_held_bytes = most_held_bytes
-        self._held_bytes = 0
+        self._beat_s = beat_s
+        self._hangs_s = hangs_s
+        self._admission = Admission(most_callers=most_callers, most_bytes=most_held_bytes)
+        self._held: set[Connection] = set()  # callers that want to hear that they are
         self._parsing = anyio.Lock()  # large questions are parsed one by one: at its height it takes the most memory
-        self._callers = 0
         self._accepting = anyio.CancelScope()
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serve until `stop`, and then until the last caller is gone."""
-        async with anyio.create_task_group() as callers:
-            with self._accepting:
-                async with await SocketListener.from_socket(self._sock) as listener:
-                    task_status.started()
-                    while True:
-                        callers.start_soon(self._serve, await self._accept(listener))
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._beat)
+            async with anyio.create_task_group() as callers:
+                with self._accepting:
+                    async with await SocketListener.from_socket(self._sock) as listener:
+                        task_status.started()
+                        while True:
+                            callers.start_soon(self._serve, await self._accept(listener))
+            group.cancel_scope.cancel()
 
     def stop(self) -> None:
         """Accept nobody new. Who is here is served on."""
         self._accepting.cancel()
+
+    async def _beat(self) -> None:
+        """From the event loop, and only while events are carried out: of a daemon that hangs, callers hear nothing."""
+        while True:
+            await anyio.sleep(self._beat_s)
+            for connection in self._held:
+                self._hold(connection)
+
+    def _hold(self, connection: Connection) -> None:
+        if self._engine.busy_s() < self._hangs_s:
+            connection.hold()
 
     async def _accept(self, listener: SocketListener) -> SocketStream:
         """The next caller. Where there is no file descriptor left for it, it waits until one is free again."""
@@ -145,49 +177,51 @@ class Listener:
 
     async def _serve(self, stream: SocketStream) -> None:
         """One caller, whatever it does, must not be noticed by the others."""
-        self._callers += 1
-        try:
-            async with stream:
-                connection = Connection(stream, stall_s=self._stall_s)
-                try:
-                    await self._talk(connection, stream)
-                except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
-                    pass
-                except Exception as error:
-                    self._report(f"a caller was dropped ({type(error).__name__}: {error})")
-                    # Without a word it would take this for a restart, and come back with the same.
-                    await self._refuse(connection, "something went wrong in the daemon; its log says what")
-        finally:
-            self._callers -= 1
+        async with stream:
+            connection = Connection(stream, stall_s=self._stall_s)
+            try:
+                await self._talk(connection, stream)
+            except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+                pass
+            except Exception as error:
+                self._report(f"a caller was dropped ({type(error).__name__}: {error})")
+                # Without a word it would take this for a restart, and come back with the same.
+                await self._refuse(connection, "something went wrong in the daemon; its log says what")
+            finally:
+                self._held.discard(connection)
 
     async def _talk(self, connection: Connection, stream: SocketStream) -> None:
         try:
             connection.uid = self._uid_of(stream.extra(SocketAttribute.raw_socket))  # noqa: S610  this is anyio's
             if connection.uid not in self._caller_uids:
                 raise FrameError("this daemon belongs to another user")
-            if self._callers > self._most_callers:
-                raise FrameError(f"more than {self._most_callers} callers are waiting")
-            with anyio.fail_after(self._stall_s):
-                header = await connection.header()
-                if header is None:
-                    return
-                held = header.size_bytes
-                if self._held_bytes + held > self._most_held_bytes:
-                    raise FrameError("the questions that wait already take all the memory there is for them")
-                self._held_bytes += held
-                try:
-                    body = await connection.body(header.size_bytes)
-                except BaseException:
-                    self._held_bytes -= held
-                    raise
-            try:
-                await self._take(connection, header, body)
-            finally:
-                self._held_bytes -= held
-        except TimeoutError:
-            await self._refuse(connection, f"no whole frame came within {self._stall_s:g} s")
+            arriving = anyio.CancelScope()
+            with self._admission.place(arriving.cancel) as place:
+                header, body = await self._receive(connection, place, arriving)
+                if header is not None:
+                    await self._take(connection, header, body)
         except TapgateError as error:
             await self._refuse(connection, str(error))
+
+    async def _receive(
+        self, connection: Connection, place: Place, arriving: anyio.CancelScope
+    ) -> tuple[Header | None, bytes]:
+        """The first frame; no header where the caller hung up without one."""
+        header, body = None, b""
+        arriving.deadline = anyio.current_time() + self._stall_s
+        with arriving:
+            header = await connection.header()
+            if header is not None:
+                if header.kind is Kind.ASK and header.fields.get("beat") == "1":
+                    self._held.add(connection)
+                    self._hold(connection)  # before anything else: a caller that hears nothing for 2 s leaves
+                body = await connection.body(
+                    header.size_bytes, lambda size_bytes: self._admission.take(place, size_bytes)
+                )
+        if arriving.cancelled_caught and not place.gave_way:
+            raise FrameError(f"no whole frame came within {self._stall_s:g} s")
+        self._admission.settle(place)
+        return header, body
 
     async def _take(self, connection: Connection, header: Header, body: bytes) -> None:
         match header.kind:
@@ -214,6 +248,9 @@ class Listener:
         self._debug(f"caller {caller.pid}, {request_id[:8]}: {type(heard).__name__}, {len(body)} bytes")
         self._noted(caller, heard)
         if isinstance(heard, Request):
+            if heard.shows_own_prompt and connection in self._held:
+                connection.shows_own_prompt = True
+                self._hold(connection)
             await self._wait(connection, heard)
             return
         if not isinstance(heard, Nothing):

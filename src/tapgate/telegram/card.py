@@ -43,6 +43,7 @@ _MARKS = {
     Outcome.EXPIRED: "⌛️",
     Outcome.NOT_RECORDED: "⚠️",
     Outcome.NOT_SHOWN: "⚠️",
+    Outcome.UNDELIVERED: "⚠️",
     Outcome.NOT_TAKEN: "⚠️",
     Outcome.UNCONFIRMED: "⚠️",
 }

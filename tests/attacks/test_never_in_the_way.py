@@ -1,0 +1,246 @@
+"""tapgate is never in the way: a Telegram, a daemon or another caller that does not answer holds up no agent.
+
+Real processes throughout. A caller that is held for good would stay for its deadline, ten minutes; "it leaves" means
+here that it left within one minute.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapgate.wire import MAX_BODY_BYTES
+from tests.builders import event_bytes, request_id
+from tests.e2e.world import World, finish, new_world
+
+Caller = subprocess.Popen[bytes]
+LEAVES_S = 60.0  # of the 590 s that a caller may wait
+ALLOW = b'"decision":{"behavior":"allow"}'
+NOWHERE = "http://127.0.0.1:9"  # the discard port: nobody listens there
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    """The daemon is not running yet."""
+    with new_world() as world:
+        yield world
+
+
+def ask(world: World, session: str, *, agent: str = "claude", attended: bool = False, **fields: Any) -> Caller:
+    """The hook as it is registered, with none of the options that only tests use."""
+    event = event_bytes(session=session, tool_input={"command": f"make {session}"}, **fields)
+    return world.ask(event, agent=agent, registered=True, CLAUDE_CODE_SESSION_ATTENDED="1" if attended else "")
+
+
+def without_a_prompt_of_their_own(world: World) -> dict[str, Caller]:
+    """Agents that show nothing at the terminal while their hook waits."""
+    return {
+        "codex": ask(world, "codex", agent="codex"),
+        "gate": ask(world, "gate", attended=True, event="PreToolUse"),
+        "subagent": ask(world, "subagent", attended=True, agent_id="a1"),
+        "headless": ask(world, "headless"),
+    }
+
+
+def leaves(caller: Caller) -> str:
+    """It goes without an opinion, long before its deadline, and says why in one line."""
+    output, errors, code = finish(caller, LEAVES_S)
+    assert code == 0 and errors.count(b"\n") <= 1
+    assert output == b"" or json.loads(output)["hookSpecificOutput"]["permissionDecision"] == "ask", output
+    return errors.decode()
+
+
+def is_waiting(caller: Caller) -> bool:
+    return caller.poll() is None
+
+
+def allowed(world: World, caller: Caller, command: str) -> None:
+    world.tap(world.open_card(command), "Allow")
+    assert ALLOW in finish(caller)[0]
+
+
+# Telegram is out
+
+
+def test_agents_without_a_prompt_are_let_go_when_telegram_answers_502(world: World) -> None:
+    """While Telegram answers with errors, an agent that shows no prompt of its own gets its question back after 15 s,
+    and no card comes afterwards. One whose prompt is open at the terminal is still asked on the phone when Telegram is
+    back."""
+    world.post("faults", method="sendMessage", kind="502", times=-1)
+    world.start_daemon()
+    beside_a_prompt = ask(world, "attended", attended=True)
+    callers = without_a_prompt_of_their_own(world)
+    for name, caller in callers.items():
+        assert "Telegram" in leaves(caller) or name == "gate"
+    assert is_waiting(beside_a_prompt)
+    world.http.delete("/control/faults")
+    allowed(world, beside_a_prompt, "make attended")
+    assert not any(f"make {name}" in card["text"] for card in world.cards() for name in callers), (
+        "no card comes for the others"
+    )
+
+
+@pytest.mark.parametrize("kind", ["429", "stall", "401"])
+def test_agents_without_a_prompt_are_let_go_whatever_keeps_telegram(world: World, kind: str) -> None:
+    """It makes no difference why no card arrives: 15 s are what an agent without a prompt of its own waits for one."""
+    world.post("faults", method="sendMessage", kind=kind, times=-1, retry_after=600, stall_s=600)
+    world.start_daemon()
+    beside_a_prompt = ask(world, "attended", attended=True)
+    for name, caller in without_a_prompt_of_their_own(world).items():
+        assert "Telegram" in leaves(caller) or name == "gate"
+    assert is_waiting(beside_a_prompt)
+
+
+def test_agents_without_a_prompt_are_let_go_when_telegram_is_unreachable(world: World) -> None:
+    """The same with no network at all."""
+    world.url = NOWHERE
+    world.configure()
+    world.start_daemon()
+    beside_a_prompt = ask(world, "attended", attended=True)
+    for name, caller in without_a_prompt_of_their_own(world).items():
+        assert "Telegram" in leaves(caller) or name == "gate"
+    assert is_waiting(beside_a_prompt)
+
+
+def test_a_card_that_was_never_confirmed_counts_for_nothing_after_the_agent_was_let_go(world: World) -> None:
+    """A send that Telegram carried out but never answered is not known to be delivered. A tap on that card then changes
+    nothing, and is told so."""
+    world.post("faults", method="sendMessage", kind="502", times=-1, applied=True)
+    world.start_daemon()
+    caller = ask(world, "codex", agent="codex")
+    card = world.open_card("make codex")
+    leaves(caller)
+    assert "Your answer changed nothing" in world.answer(world.tap(card, "Allow"))
+
+
+def test_an_agent_whose_card_arrived_is_not_let_go_by_a_later_outage(world: World) -> None:
+    """The card is on the phone: the agent waits for its tap for as long as it may, with Telegram's sends out or not."""
+    world.start_daemon()
+    caller = ask(world, "codex", agent="codex")
+    world.open_card("make codex")
+    world.post("faults", method="sendMessage", kind="502", times=-1)
+    leaves(ask(world, "another", agent="codex"))  # asked later, and let go after its 15 s
+    assert is_waiting(caller)
+    allowed(world, caller, "make codex")
+
+
+# The daemon is stopped, hangs or is dead
+
+
+@contextmanager
+def stopped(world: World) -> Iterator[None]:
+    """A daemon that does nothing at all any more: SIGSTOP looks from outside like one that hangs."""
+    assert world.daemon is not None
+    world.daemon.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        world.daemon.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("attended", [False, True], ids=["headless", "attended"])
+def test_a_caller_of_a_stopped_daemon_leaves(world: World, attended: bool) -> None:
+    """A daemon that does not say "held" is left after 2 s."""
+    world.start_daemon()
+    with stopped(world):
+        assert "does not answer" in leaves(ask(world, "late", attended=attended))
+        large = event_bytes(tool="Write", tool_input={"content": "x" * 4_000_000}, suggestions=())
+        caller = world.ask(large, registered=True)
+        assert "does not answer" in leaves(caller), "also in the middle of its question"
+
+
+def test_a_caller_that_was_held_leaves_a_daemon_that_stops(world: World) -> None:
+    """A caller hears a heartbeat while it waits, and leaves 10 s after the last. The card then says so."""
+    world.start_daemon()
+    callers = {"attended": ask(world, "attended", attended=True), "codex": ask(world, "codex", agent="codex")}
+    for session in callers:
+        world.open_card(f"make {session}")
+    with stopped(world):
+        for caller in callers.values():
+            assert "does not answer" in leaves(caller)
+    world.until(lambda: all("stopped waiting" in card["text"] for card in world.cards()))
+
+
+def test_a_stopped_daemon_with_a_full_queue_is_left_too(world: World) -> None:
+    """More callers than the socket's queue holds cannot even connect; they leave as soon."""
+    world.start_daemon()
+    with stopped(world), ExitStack() as stack:
+        fill_queue(world.socket_path, stack)
+        assert "does not answer" in leaves(ask(world, "late"))
+
+
+def fill_queue(path: Path, stack: ExitStack) -> None:
+    while True:
+        other = stack.enter_context(socket.socket(socket.AF_UNIX))
+        other.setblocking(False)
+        try:
+            other.connect(str(path))
+        except BlockingIOError:
+            return
+
+
+def test_a_caller_of_a_healthy_daemon_waits_on(world: World) -> None:
+    """Nobody leaves a daemon that lives: after far more than 10 s without an answer the tap still counts."""
+    world.start_daemon()
+    caller = ask(world, "codex", agent="codex")
+    card = world.open_card("make codex")
+    with pytest.raises(subprocess.TimeoutExpired):
+        caller.wait(25)
+    world.tap(card, "Allow")
+    assert ALLOW in finish(caller)[0]
+
+
+def test_a_caller_of_a_daemon_that_died_leaves_unless_a_prompt_is_open(world: World) -> None:
+    """A daemon that does not come back within 30 s is given up; beside an open prompt the caller waits on, and is
+    answered when the daemon is back after all."""
+    world.start_daemon()
+    callers = without_a_prompt_of_their_own(world)
+    beside_a_prompt = ask(world, "attended", attended=True)
+    for session in (*callers, "attended"):
+        world.open_card(f"make {session}")
+    world.stop_daemon(signal.SIGKILL)
+    for caller in callers.values():
+        assert "did not come back" in leaves(caller)
+    assert is_waiting(beside_a_prompt)
+    world.start_daemon()
+    allowed(world, beside_a_prompt, "make attended")
+
+
+# Other callers
+
+
+def announce(path: Path, stack: ExitStack, number: int, *, sent: int = 0) -> None:
+    """A caller that announces the largest question there may be, and sends only this much of it."""
+    sock = stack.enter_context(socket.socket(socket.AF_UNIX))
+    sock.connect(str(path))
+    header = f"tapgate/1 ask {MAX_BODY_BYTES} id={request_id(number)} agent=claude deadline_s=60 pid=0 parent=0\n"
+    with suppress(ConnectionError):  # it may have to make room for the next of them
+        sock.sendall(header.encode() + b" " * sent)
+
+
+@pytest.mark.parametrize("sent", [0, MAX_BODY_BYTES - 1], ids=["nothing", "all but a byte"])
+def test_what_others_announce_and_do_not_send_takes_no_room(world: World, sent: int) -> None:
+    """Two callers that announce 16 MiB each and stall do not keep the next question from its card."""
+    world.start_daemon()
+    with ExitStack() as stack:
+        for number in (1, 2, 3):
+            announce(world.socket_path, stack, number, sent=sent)
+        caller = ask(world, "real")
+        allowed(world, caller, "make real")
+
+
+def test_silent_connections_take_nobody_s_place(world: World) -> None:
+    """As many connections as there are places, which say nothing, do not keep the next question from its card."""
+    world.start_daemon()
+    with ExitStack() as stack:
+        for _ in range(520):
+            stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(world.socket_path))
+        allowed(world, ask(world, "real"), "make real")
