@@ -20,6 +20,7 @@ class Touch:
     path: str  # located
     arg: Arg
     call: Call
+    named: str = ""  # the path by its words, where `path` is what that leads to through a link
 
 
 _WRITTEN = frozenset(

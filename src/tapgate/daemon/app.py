@@ -22,10 +22,12 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
-from tapgate.core.risk import assess_request
+from tapgate.core.risk import examine_request
+from tapgate.core.risk_links import UnknownLinks
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
+from tapgate.daemon.links import DiskLinks
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.notify import Notifier, Watchdog
@@ -34,7 +36,7 @@ from tapgate.daemon.sessions import Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
 from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Background, Instant, Request, Risk
+from tapgate.model import Background, Findings, Instant, Request, Risk
 from tapgate.paths import make_private_dir
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
@@ -108,7 +110,7 @@ class Daemon:
                 clock=_now,
                 report=self._report,
                 look=self._look_around,
-                assess=_assess,
+                examine=_examine,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
@@ -258,8 +260,15 @@ class Daemon:
             await self._journal.purge()
 
 
+def _examine(request: Request) -> Findings:
+    """Blocking, though not for long: run it in a worker thread."""
+    with DiskLinks() as links:
+        return examine_request(request, home=str(Path.home()), links=links)
+
+
 def _assess(request: Request) -> tuple[Risk, ...]:
-    return assess_request(request, home=str(Path.home()))
+    """Without a disk, so that it never blocks; what is written is then said to be unchecked."""
+    return examine_request(request, home=str(Path.home()), links=UnknownLinks()).risks
 
 
 def _count(people: int) -> str:

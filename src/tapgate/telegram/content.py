@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import PurePath
 
 from tapgate.core.masking import mask_pieces, mask_value
@@ -110,6 +111,7 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
         content = content_of(request, setting, most=None)
         suffix = content.suffix
         pieces = _json(request, setting) if suffix == ".json" else _text(content, request, setting)
+        pieces = chain(pieces, (f"\n\nlink: {link.path or 'all'}: {link.says}" for link in background.links))
     if setting.mask:
         pieces = mask_pieces(pieces)
     data = bytearray()
