@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import islice
 from posixpath import basename, dirname
 from typing import Protocol
 
@@ -153,11 +154,10 @@ class _Follower:
     scene: Scene
     links: _HomeLinks
     unchecked: list[str] = field(default_factory=list)  # what is written or deleted where nobody knows
-    _facts: list[tuple[bool, Link]] = field(default_factory=list)
+    _facts: dict[Link, bool] = field(default_factory=dict)  # each with whether it is one of those to be shown first
     _made: list[_Made] = field(default_factory=list)
     _numbers: Mapping[int, int] = field(default_factory=dict)
     _lookups: int = 0
-    _is_barred: bool = False
 
     def __post_init__(self) -> None:
         self._numbers = {id(call): number for number, call in enumerate(self.scene.calls)}
@@ -172,6 +172,7 @@ class _Follower:
             if raw.startswith(UNKNOWN) or (NO_FILES.match(raw) and ".." not in raw):
                 continue
             for path in self._spelled_out(raw, touch):
+                self._lookups += 1
                 way = self._follow(path, touch.call, last=self._follows_last(path, touch, how))
                 self._note(way, touch, how)
                 if way.path != touch.path and way.end in (End.REACHED, End.BARRED):
@@ -182,7 +183,6 @@ class _Follower:
 
     def _follow(self, raw: str, call: Call, *, last: bool = True) -> Way:
         """Through the links that were made before this call, then by the disk."""
-        self._lookups += 1
         if self._lookups > MOST_LOOKUPS:
             return Way(normal(raw), End.UNKNOWN)
         number = self._numbers.get(id(call), 0)
@@ -191,6 +191,8 @@ class _Follower:
             if made is None:
                 return self._by_disk(raw, last=last)
             raw = made.goal + normal(raw)[len(made.where) :]
+            if raw.startswith(UNKNOWN):
+                return Way(normal(raw), End.UNKNOWN)
         return Way(normal(raw), End.LOOP)
 
     def _by_disk(self, raw: str, *, last: bool) -> Way:
@@ -247,16 +249,20 @@ class _Follower:
         symbolic = options.has("-s", "--symbolic", "--symbolic-link")
         if call.name == "cp" and not (symbolic or options.has("-l", "--link", "-a", "-d", "-P", "-R", "-r")):
             return
-        for source, places in _placed(options):
-            for place in places:
+        for source, places in islice(_placed(options), MOST_MADE):
+            inside = places[-1:]
+            for place in inside if len(places) > 1 and self._is_directory(places[0], call) else places:
                 where = normal(absolute(place, call.cwd, self.scene.ground.home))
                 base = dirname(where) if symbolic and call.name == "ln" else call.cwd
                 goal = absolute(source.text, base, self.scene.ground.home)
-                if UNKNOWN in where or where == "/":
+                if UNKNOWN in where or where == "/" or basename(place) in ("", ".", ".."):
                     continue
                 is_made = call.name == "ln" or (call.name == "cp" and (symbolic or options.has("-l", "--link")))
                 if is_made or self._is_link(goal, call):
                     yield _Made(number, where, goal.rstrip("/"))
+
+    def _is_directory(self, path: str, call: Call) -> bool:
+        return self._follow(absolute(path, call.cwd, self.scene.ground.home), call).is_directory
 
     def _is_link(self, path: str, call: Call) -> bool:
         """Whether a link stands at the end of this path; moved or copied, it is one in the new place, too."""
@@ -269,10 +275,11 @@ class _Follower:
         if way.end is End.LOOP:
             self._say(name, "a link that leads to itself", first=True)
         elif way.end is End.UNKNOWN and how is _Touched.READ:
-            self._say(name, "where it leads could not be checked")
+            self._say("", "It could not be checked whether what it reads is a link to something else")
+        elif way.end is End.BARRED and how is not _Touched.READ:
+            self._say("", "tapgate may not look there, so a link could lead elsewhere")
         if way.end in (End.LOOP, End.UNKNOWN) and how is not _Touched.READ:
             self.unchecked.append(name)
-        self._is_barred |= way.end is End.BARRED and how is not _Touched.READ
         if way.end is not End.REACHED:
             return
         if self._is_worth_saying(way.path, touch.path, how):
@@ -308,16 +315,11 @@ class _Follower:
         return ground.with_tilde(path)
 
     def _say(self, name: str, words: str, *, first: bool = False) -> None:
-        fact = (not first, Link(name.replace(UNKNOWN, "…"), words.replace(UNKNOWN, "…")))
-        if fact not in self._facts[:MOST_LOOKUPS]:
-            self._facts.append(fact)
+        self._facts.setdefault(Link(name.replace(UNKNOWN, "…"), words.replace(UNKNOWN, "…")), first)
 
     def shown(self) -> tuple[Link, ...]:
         """What leads out of the project comes first."""
-        facts = [link for _, link in sorted(self._facts, key=lambda fact: fact[0])]
-        if self._is_barred:
-            facts.append(Link("", "tapgate may not look into this directory, so a link could lead elsewhere"))
-        return tuple(facts[:MOST_SHOWN])
+        return tuple(sorted(self._facts, key=lambda link: not self._facts[link])[:MOST_SHOWN])
 
 
 def _placed(options: Options) -> Iterator[tuple[Arg, tuple[str, ...]]]:

@@ -6,7 +6,6 @@ import fnmatch
 import posixpath
 import re
 from collections.abc import Iterable
-from pathlib import PurePosixPath
 
 from tapgate.core.risk_files import Touch, find_roots, is_listing
 from tapgate.core.risk_git import git_call, runs_later_by_git
@@ -153,9 +152,12 @@ def _may_hold(pattern: str, ground: Ground) -> bool:
     """Whether the home directory, the project or what holds them may fit this pattern."""
     if len(pattern) > 256:
         return True
-    held = (ground.home, ground.project)
-    above = {str(parent) for path in held for parent in (PurePosixPath(path), *PurePosixPath(path).parents)}
-    return any(fnmatch.fnmatchcase(path, pattern) for path in above)
+    for path in (ground.home, ground.project):
+        while path != "/":
+            if fnmatch.fnmatchcase(path, pattern):
+                return True
+            path = posixpath.dirname(path)
+    return False
 
 
 def _rm(operands: tuple[Arg, ...], recursive: bool, call: Call, scene: Scene) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from itertools import chain
 from pathlib import PurePath
 
 from tapgate.core.masking import mask_pieces, mask_value
@@ -111,7 +110,7 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
         content = content_of(request, setting, most=None)
         suffix = content.suffix
         pieces = _json(request, setting) if suffix == ".json" else _text(content, request, setting)
-        pieces = chain(pieces, (f"\n\nlink: {link.path or 'all'}: {link.says}" for link in background.links))
+        pieces = _with_links(pieces, background)
     if setting.mask:
         pieces = mask_pieces(pieces)
     data = bytearray()
@@ -147,6 +146,12 @@ def _json(request: Request, setting: Setting) -> Iterator[str]:
     }
     for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(whole):
         yield from _slices(piece)
+
+
+def _with_links(pieces: Iterator[str], background: Background) -> Iterator[str]:
+    yield from pieces
+    for link in background.links:
+        yield f"\n\nlink: {link.path or 'all paths'}: {link.says}"
 
 
 def _slices(text: str) -> Iterable[str]:

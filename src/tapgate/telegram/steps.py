@@ -20,7 +20,7 @@ _HEAD_UNITS = 300
 _TEXT_UNITS = 2200  # of all that a step shows
 _LINK_UNITS = 280
 _MOST_LINKS = 3
-_LINKS_UNITS = 600
+_LINKS_UNITS = 300  # below an edited text, of all of them
 _MOST_OLD = 2000  # characters of the old text that a difference is shown against
 _MOST_LINES = 120
 _LANGUAGES = {"command": "bash"}
@@ -57,8 +57,9 @@ def link_lines(background: Background, clipper: Clipper) -> list[str]:
     for link in background.links[:_MOST_LINKS]:
         text = f"{link.path}: {link.says}" if link.path else link.says
         lines.append(f"🔗 {clipper.take(text, _LINK_UNITS, one_line=True)}")
-    more = len(background.links) - _MOST_LINKS
-    return [*lines, f"🔗 and {more} more"] if more > 0 else lines
+    rest = background.links[_MOST_LINKS:]
+    clipper.left_out += sum(len(link.path) + len(link.says) for link in rest)
+    return [*lines, f"🔗 and {len(rest)} more"] if rest else lines
 
 
 def left_out_of_questions(request: Request, setting: Setting) -> int:
