@@ -79,8 +79,9 @@ class UnknownLinks(NoLinks):
 
 def with_real_project(ground: Ground, links: Links) -> Ground:
     """The project is the same one under the name that it has with all links followed."""
-    way = _at_home(links, ground).follow(ground.project)
-    return replace(ground, real_project=way.path if way.end is End.REACHED and way.path != ground.project else "")
+    way = links.follow(ground.project)
+    real = normal(way.path)
+    return replace(ground, real_project=real if way.end is End.REACHED and real != ground.project else "")
 
 
 def follow_links(scene: Scene, links: Links) -> Scene:
@@ -298,10 +299,8 @@ class _Follower:
                 or (is_secret(real) and not is_secret(path))
                 or (kind_of(real, ground) is Kind.TAPGATE and kind_of(path, ground) is not Kind.TAPGATE)
             )
-        expected = path
-        if ground.real_project and is_within(path, ground.project):
-            expected = ground.real_project.rstrip("/") + path[len(ground.project.rstrip("/")) :]
-        return real != path and (real != expected or kind_of(real, ground) is not kind_of(path, ground))
+        is_same = real == path or (ground.owns(path) and self._from_project(real) == self._from_project(path))
+        return not is_same or kind_of(real, ground) is not kind_of(path, ground)
 
     def _name(self, touch: Touch) -> str:
         written = touch.arg.text

@@ -136,7 +136,7 @@ class Walker:
         if self.autofs is None:
             self.autofs = _automounts()
         for point, is_waiting in self.autofs:
-            if path.startswith(f"{point}/"):
+            if path.startswith(f"{point}/") or (path == point and not is_waiting):
                 return is_waiting
         return False
 
