@@ -113,6 +113,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.core.risk_paths",),
+    "tapgate.daemon.links": ("tapgate.core.risk_links",),
     "tapgate.daemon.background": (
         *("tapgate.model", "tapgate.core.change", "tapgate.daemon.disk", "tapgate.daemon.transcript"),
     ),

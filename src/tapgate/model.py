@@ -179,11 +179,20 @@ class OnDisk:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A path that a call names, and what a card says about where it leads."""
+
+    path: str  # "" where it is said about all of them
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
 class Background:
     """What was seen around a request when it came: it helps to decide, and any of it may be missing."""
 
     why: str = ""  # the agent's last words before the call
     on_disk: OnDisk | None = None
+    links: tuple[Link, ...] = ()
 
 
 NO_BACKGROUND = Background()
@@ -195,6 +204,14 @@ class Risk:
 
     name: str
     sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What was found out about a call: what may go wrong, and which of its paths lead elsewhere."""
+
+    risks: tuple[Risk, ...] = ()
+    links: tuple[Link, ...] = ()
 
 
 class Detail(StrEnum):

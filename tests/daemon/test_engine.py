@@ -13,28 +13,44 @@ import pytest
 
 from tapgate.core.desk import Desk
 from tapgate.core.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
-from tapgate.core.events import CallerGone, Left, Posted, SessionEnded, Ticked
+from tapgate.core.events import CallerGone, Left, Posted, PromptPosted, Replied, SessionEnded, Ticked
+from tapgate.core.memory import Remembered
 from tapgate.daemon.engine import Engine
 from tapgate.errors import FrameError
-from tapgate.model import Copy, Decision, Instant, Outcome, Request, Verdict
+from tapgate.model import (
+    Act,
+    Card,
+    Copy,
+    Decision,
+    Draft,
+    Findings,
+    Instant,
+    Link,
+    Outcome,
+    Prompt,
+    Request,
+    Risk,
+    Verdict,
+)
 from tapgate.wire import Kind
 from tests.builders import ADA, make_request, tap_on
 from tests.daemon.fakes import Diary, FakeLine, FakePhones, FakeRecords, Recorded, Sent
 from tests.telegram import timelapse
 
 COPY = Copy(ADA.chat_id, 10)
+Examine = Callable[[Request], Findings]
 Refusal = Callable[[Sequence[Entry]], str | None]
 
 
 class Room:
     """An engine with a desk, and stand-ins for all around it. Its clock runs on, and can be set forward."""
 
-    def __init__(self, *, hold_s: float = 600) -> None:
+    def __init__(self, *, hold_s: float = 600, examine: Examine = lambda request: Findings()) -> None:
         self.diary = Diary()
         self.forward_s = 0.0
         self.desk = Desk([ADA], hold_s=hold_s)
         self.phones, self.records = FakePhones(self.diary), FakeRecords(self.diary)
-        self.engine = Engine(self.desk, self.records, clock=self.now, report=self.diary.report)
+        self.engine = Engine(self.desk, self.records, clock=self.now, report=self.diary.report, examine=examine)
         self.engine.connect(self.phones)
 
     def now(self) -> Instant:
@@ -402,3 +418,58 @@ def dead_pid() -> int:
     child = subprocess.Popen([sys.executable, "-I", "-S", "-c", "pass"])
     child.wait()
     return child.pid
+
+
+# What is found out about a call
+
+
+LINKED = Findings((Risk("credentials-written", "Changes keys"),), (Link("docs/x", "a link to ~/.ssh/x"),))
+
+
+def linked(request: Request) -> Findings:
+    return LINKED if "docs" in str(request.input) else Findings()
+
+
+def findings(card: Card | None) -> Findings:
+    assert card is not None
+    return Findings(card.risks, card.background.links)
+
+
+async def test_what_was_found_out_is_on_the_card_and_a_part_of_what_must_fit() -> None:
+    room = Room(examine=linked)
+    request = make_request(tool_input={"command": "cp k docs/x"})
+    await room.ask(request)
+    assert findings(room.desk.card(request.id)) == LINKED
+
+
+async def test_a_request_of_an_earlier_run_is_examined_anew_with_its_edited_text() -> None:
+    """Not on the event loop, where a disk that hangs would hold up everybody."""
+    room = Room(examine=linked)
+    plain, edited = make_request(1, tool_input={"command": "cp k docs/x"}), make_request(2)
+    memories = [
+        Remembered(request, asked_at=1e9, deadline_at=1e9 + 600, fits=True, chats=(ADA.chat_id,), copies=((COPY, 0),))
+        for request in (plain, edited)
+    ]
+    memories[1] = replace(memories[1], draft=Draft(text="cp k docs/x", author="Ada"))
+    await room.engine.restore(memories)
+    assert findings(room.desk.card(plain.id)) == LINKED
+    assert findings(room.desk.card(edited.id)) == LINKED
+
+
+@pytest.mark.parametrize("is_early", [False, True], ids=["after its prompt is known", "before"])
+async def test_an_edited_text_is_examined_before_it_is_offered(is_early: bool) -> None:
+    room = Room(examine=linked)
+    request = make_request()
+    await room.ask(request)
+    await room.engine.handle(Posted(request.id, COPY, 0))
+    await room.engine.handle(tap_on(request, "m"))
+    prompt = PromptPosted(request.id, Copy(ADA.chat_id, 11), Prompt(ADA.user_id, Act.ASK_EDIT))
+    reply = Replied(ADA.user_id, ADA.chat_id, 12, 11, "cp k docs/x")
+    for event in (reply, prompt) if is_early else (prompt, reply):
+        await room.engine.handle(event)
+    card = room.desk.card(request.id)
+    assert card is not None
+    assert card.draft.text == "cp k docs/x"
+    assert findings(card) == LINKED
+    await room.engine.handle(replace(tap_on(request, "z"), seal="back"))
+    assert findings(room.desk.card(request.id)) == Findings(), "the text that was asked for has none of that"

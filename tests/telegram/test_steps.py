@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tapgate.core.case import SHOW_WHOLE
 from tapgate.core.drafts import choices_of
 from tapgate.core.texts import MOST_EDITED, room_of
-from tapgate.model import Act, Card, Detail, Draft, Given, Outcome, Prompt, Request
+from tapgate.model import Act, Background, Card, Detail, Draft, Given, Link, Outcome, Prompt, Request, Risk
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_text
 from tapgate.telegram.prompts import render_prompt
@@ -267,3 +267,23 @@ def test_the_last_of_many_questions_is_taken_by_telegram_whatever_was_answered_b
     request = asking({"questions": questions})
     answers = tuple(Given((3,), "t" * 4096) for _ in questions)
     assert "Question 10 of 10" in shown(in_step(request, Draft(at=9, given=answers)))
+
+
+# Links
+
+
+def test_an_edited_text_shows_where_its_paths_lead_and_not_with_little_detail() -> None:
+    card = in_step(make_request(), Draft(text="cp k docs/x", author="Ada"))
+    card = replace(card, background=Background(links=(Link("docs/x", "a link to ~/.ssh/x"),)))
+    assert "🔗 docs/x: a link to ~/.ssh/x" in lines(card)
+    assert ".ssh" not in shown(card, replace(SETTING, detail=Detail.SUMMARY))
+
+
+def test_the_longest_edited_card_with_links_is_not_too_long() -> None:
+    wide = "🎉" * 400
+    request = make_request(tool_input={"command": "x"}, agent_id="a", agent_type=wide, cwd=f"/{wide}")
+    request = replace(request, caller=replace(request.caller, project=f"/{wide}"))
+    around = Background(why=wide, links=tuple(Link(f"{number}{wide}", wide) for number in range(20)))
+    card = in_step(request, Draft(text="y" * MOST_EDITED, author=wide))
+    risks = tuple(Risk(f"risk-{wide}", wide) for _ in range(9))
+    shown(replace(card, background=around, risks=risks, refreshed=True), replace(SETTING, machine=wide, mask=False))

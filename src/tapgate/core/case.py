@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from tapgate.core.calls import edited_fingerprint
-from tapgate.core.drafts import choices_of, edited_text, refuses
+from tapgate.core.drafts import choices_of, edited_input, edited_text, refuses
 from tapgate.core.events import Left
 from tapgate.core.memory import Remembered
 from tapgate.core.roster import offered_to
@@ -23,6 +23,7 @@ from tapgate.model import (
     Decision,
     Draft,
     Instant,
+    Link,
     Outcome,
     Phase,
     Prompt,
@@ -73,6 +74,7 @@ class Case:
     risks: tuple[Risk, ...] = ()
     draft: Draft = NO_DRAFT
     draft_risks: tuple[Risk, ...] = ()  # of the text in the draft
+    draft_links: tuple[Link, ...] = ()
     ranks: Mapping[int, Role] = field(default_factory=dict)  # the most that anybody may do, chat by chat
     place: tuple[int, int] = (1, 1)  # which of how many open requests
     told: tuple[int, int, tuple[int, ...]] | None = None  # the same, and how many go together in each chat, as shown
@@ -88,6 +90,9 @@ class Case:
     def shown_risks(self) -> tuple[Risk, ...]:
         """Of what the card would allow as it stands."""
         return self.draft_risks if self.draft.text is not None else self.risks
+
+    def shown_background(self) -> Background:
+        return self.background if self.draft.text is None else replace(self.background, links=self.draft_links)
 
     def offered(self, chat_id: int, *, several: int = 0) -> tuple[Choice, ...]:
         """The buttons on the card in this chat. What was not shown whole offers no way to allow it (rule 9).
@@ -127,7 +132,7 @@ class Case:
             detail=self.detail,
             refreshed=self.refreshed,
             version=self.version,
-            background=self.background,
+            background=self.shown_background(),
             risks=self.shown_risks(),
             draft=self.draft,
             listed=listed,
@@ -154,6 +159,11 @@ class Case:
     def is_open(self) -> bool:
         """Somebody at the terminal, or the agent's own course, can still settle it."""
         return self.phase in (Phase.OPEN, Phase.LEAVING)
+
+
+def edited_request(request: Request, draft: Draft) -> Request | None:
+    """The request with the text of the draft in it; None where the draft has none."""
+    return None if draft.text is None else replace(request, input=edited_input(request, draft.text))
 
 
 def slimmed(request: Request) -> Request:

@@ -25,7 +25,7 @@ from dataclasses import replace
 from tapgate.core import batches, drafts, words
 from tapgate.core.board import Board
 from tapgate.core.calls import edited_fingerprint
-from tapgate.core.case import UNDELIVERED_S, Case, recall, slimmed, slimmed_answer
+from tapgate.core.case import UNDELIVERED_S, Case, edited_request, recall, slimmed, slimmed_answer
 from tapgate.core.effects import (
     AnsweredEntry,
     AnswerTap,
@@ -88,6 +88,7 @@ from tapgate.model import (
     Copy,
     Decision,
     Draft,
+    Findings,
     Instant,
     Json,
     Outcome,
@@ -117,7 +118,8 @@ def _nothing_risky(request: Request) -> tuple[Risk, ...]:
 
 
 class Desk:
-    """`hold_of` says how long a request may be held at most; `assess` names what is risky about one (it is pure)."""
+    """`hold_of` says how long a request may be held at most; `assess` names what is risky about one (it is pure)
+    where nobody has examined it before."""
 
     def __init__(
         self,
@@ -144,6 +146,20 @@ class Desk:
 
     def open_cards(self) -> list[Card]:
         return [self.board.card(case) for case in self.board.cases.values() if case.phase is not Phase.SETTLED]
+
+    def edited_by(self, event: Event) -> Request | None:
+        """The request with the text that this event puts into it, to be examined before the event is handled."""
+        replied = self._early.get(event.copy) if isinstance(event, PromptPosted) else event
+        if not isinstance(replied, Replied):
+            return None
+        copy = Copy(replied.chat_id, replied.reply_to)
+        for found in self.board.cases.values():
+            own = event.prompt if isinstance(event, PromptPosted) and event.request_id == found.request.id else None
+            prompt = own or found.prompts.get(copy)
+            if prompt is not None and (prompt.user_id, prompt.purpose) == (replied.user_id, Act.ASK_EDIT):
+                text = drafts.as_typed(found.request, replied.text.strip())
+                return edited_request(found.request, Draft(text=text))
+        return None
 
     def is_taken(self, request: Request) -> bool:
         """Whether this id belongs to another question already, or to another user's."""
@@ -224,8 +240,9 @@ class Desk:
                 self.board.roster.chats
             )  # nothing more is posted to people who were taken off the list
             if found.phase is not Phase.SETTLED:
-                found.risks = self._assess(found.request)
-                self._assess_draft(found)
+                seen = memory.findings or Findings(self._assess(found.request))
+                found.risks, found.background = seen.risks, replace(found.background, links=seen.links)
+                self._assess_draft(found, memory.draft_findings)
                 continue
             behind = tuple(copy for copy, shown in found.copies.items() if shown < found.version)
             if behind:
@@ -415,7 +432,8 @@ class Desk:
         match prompt.purpose:
             case Act.ASK_EDIT:
                 retracted = self._retract_prompts(found, Act.ASK_EDIT)
-                return retracted + self._redraft(found, Draft(text=text, author=person.name))
+                draft = Draft(text=text, author=person.name)
+                return retracted + self._redraft(found, draft, findings=event.findings)
             case Act.ASK_ANSWER:
                 assert found.request.form is not None
                 retracted = self._retract_prompts(found, Act.ASK_ANSWER)
@@ -464,20 +482,25 @@ class Desk:
 
     # Drafts
 
-    def _redraft(self, found: Case, draft: Draft, query_id: str = "", told: str = "") -> list[Effect]:
+    def _redraft(
+        self, found: Case, draft: Draft, query_id: str = "", told: str = "", findings: Findings | None = None
+    ) -> list[Effect]:
+        is_same = draft.text == found.draft.text and findings is None
         found.draft = draft
-        self._assess_draft(found)
+        if not is_same:
+            self._assess_draft(found, findings)
         found.version += 1
         effects: list[Effect] = [Record(found.request.id, DraftEntry(found.request.id, draft, found.version))]
         if query_id:
             effects.append(AnswerTap(query_id, told))
         return effects + self.board.edit(found)
 
-    def _assess_draft(self, found: Case) -> None:
-        text = found.draft.text
-        if text is not None:
-            changed = replace(found.request, input=drafts.edited_input(found.request, text))
-            found.draft_risks = self._assess(changed)
+    def _assess_draft(self, found: Case, findings: Findings | None) -> None:
+        """Keep what was found out about the edited text; the desk's own `assess` knows less, as it asks no disk."""
+        changed = edited_request(found.request, found.draft)
+        if changed is not None:
+            seen = findings or Findings(self._assess(changed))
+            found.draft_risks, found.draft_links = seen.risks, seen.links
 
     def _fill_in(self, found: Case, person: Person, draft: Draft, now: Instant, *, query_id: str = "") -> list[Effect]:
         """One step further in a form; after the last question, that is the answer."""
@@ -539,7 +562,7 @@ class Desk:
         effects: list[Effect] = [Record(found.request.id, CopyEntry(found.request.id, event.copy, prompt=event.prompt))]
         early = self._early.pop(event.copy, None)
         if early is not None:
-            effects += self._on_text(early, now)
+            effects += self._on_text(replace(early, findings=event.findings), now)
         return effects
 
     def _retract_prompts(self, found: Case, purpose: Act) -> list[Effect]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tapgate.model import NO_BACKGROUND, NO_UID, Background, Call, Copy, Prompt, Request, Risk, Tap
+from tapgate.model import NO_BACKGROUND, NO_UID, Background, Call, Copy, Findings, Prompt, Request, Risk, Tap
 
 
 class Left(StrEnum):
@@ -74,6 +74,7 @@ class PromptPosted:
     request_id: str
     copy: Copy
     prompt: Prompt
+    findings: Findings | None = None  # about a text that came as a reply before this, see Replied
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ class Replied:
     message_id: int
     reply_to: int
     text: str
+    findings: Findings | None = None  # about the call with this text, where it is put in the place of another
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.model import NO_DRAFT, Answer, Copy, Draft, Outcome, Prompt, Ran, Request
+from tapgate.model import NO_DRAFT, Answer, Copy, Draft, Findings, Outcome, Prompt, Ran, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +26,5 @@ class Remembered:
     copies: tuple[tuple[Copy, int], ...] = ()  # each with the version that it shows
     prompts: tuple[tuple[Copy, Prompt], ...] = ()
     draft: Draft = NO_DRAFT
+    findings: Findings | None = None  # not from the journal: found out anew, links may have changed meanwhile
+    draft_findings: Findings | None = None

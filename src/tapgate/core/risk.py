@@ -9,15 +9,16 @@ from itertools import islice
 from typing import Any
 
 from tapgate.core.risk_files import Touch
+from tapgate.core.risk_links import Links, NoLinks, follow_links, with_real_project
 from tapgate.core.risk_paths import Ground, ground
 from tapgate.core.risk_rules import RULES, Rule
 from tapgate.core.risk_scene import Scene, scene_of_commands, touch_of
 from tapgate.core.shell import MAX_CHARS
 from tapgate.core.shell_calls import UNKNOWN
 from tapgate.core.shell_walk import read_commands
-from tapgate.model import Request, Risk
+from tapgate.model import Findings, Request, Risk
 
-__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "sentence_of"]
+__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "examine", "examine_request", "sentence_of"]
 
 MAX_PATHS = 200
 _SHELL_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
@@ -27,25 +28,42 @@ _PATH_KEYS = frozenset(
     | {"target", "absolute_path", "dir_path", "paths", "files", "new_path", "old_path", "uri", "relative_path"}
 )
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\*\*\* Move to: (.+)$", re.MULTILINE)
+_NO_LINKS = NoLinks()
 _UNCERTAIN = frozenset({"not-understood", "unknown-command"})
 
 
 def assess(tool: str, tool_input: Mapping[str, Any], *, cwd: str, project: str, home: str) -> tuple[Risk, ...]:
-    """The risks of this call in the order of the table, each at most once. Never raises; bounded in time and memory."""
-    where = ground(_plain(home), _plain(project), _plain(cwd))
+    """The risks of this call by its words alone: links are followed only where the command line makes them itself."""
+    return examine(tool, tool_input, cwd=cwd, project=project, home=home).risks
+
+
+def examine(
+    tool: str, tool_input: Mapping[str, Any], *, cwd: str, project: str, home: str, links: Links = _NO_LINKS
+) -> Findings:
+    """The risks of this call in the order of the table, each at most once, and its paths that lead elsewhere.
+
+    `links` asks the disk; everything else is pure, never raises, and is bounded in time and memory.
+    """
+    where = with_real_project(ground(_plain(home), _plain(project), _plain(cwd)), links)
     here = where.locate(_plain(cwd) or where.project, "/")
-    scene = replace(_scene(tool, tool_input, here, where), fields=tool_input, words=_words(tool, tool_input, cwd))
+    scene = follow_links(_scene(tool, tool_input, here, where), links)
+    scene = replace(scene, fields=tool_input, words=_words(tool, tool_input, cwd))
     found = []
     for rule in RULES:
         sentence = rule.find(scene)
         if sentence and not (tool not in _SHELL_TOOLS and rule.name in _UNCERTAIN):
             found.append(Risk(rule.name, _readable(sentence)))
-    return tuple(found)
+    return Findings(tuple(found), scene.links)
 
 
 def assess_request(request: Request, *, home: str) -> tuple[Risk, ...]:
-    """The risks of what an agent asks for. Bounded, but not short for a large input: run it in a worker thread."""
+    """The risks of what an agent asks for, by its words alone."""
     return assess(request.call.tool, request.input, cwd=request.cwd, project=request.project, home=home)
+
+
+def examine_request(request: Request, *, home: str, links: Links) -> Findings:
+    """What there is to say about what an agent asks for. Not short for a large input: run it in a worker thread."""
+    return examine(request.call.tool, request.input, cwd=request.cwd, project=request.project, home=home, links=links)
 
 
 def sentence_of(name: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from tapgate.core.risk_paths import Ground, Kind, kind_of
-from tapgate.core.shell_calls import UNKNOWN, Arg, Call, names, sort_options
+from tapgate.core.shell_calls import UNKNOWN, Arg, Call, absolute, names, sort_options
 from tapgate.core.shell_interpreters import CODE_FLAGS, code_of
 from tapgate.core.shell_wrappers import git_words
 
@@ -20,6 +20,7 @@ class Touch:
     path: str  # located
     arg: Arg
     call: Call
+    named: str = ""  # the path by its words, where `path` is what that leads to through a link
 
 
 _WRITTEN = frozenset(
@@ -52,7 +53,7 @@ def base_of(call: Call, ground: Ground) -> str:
     if call.name in ("git", "make", "tar") and "-C" in call.texts:
         index = call.texts.index("-C")
         if index + 1 < len(call.args):
-            return ground.locate(call.args[index + 1].text, call.cwd)
+            return absolute(call.args[index + 1].text, call.cwd, ground.home)
     return call.cwd
 
 
@@ -119,6 +120,8 @@ def _written(call: Call, ground: Ground) -> list[Arg]:
         target = options.value("-t", "--target-directory")
         if name == "install" and options.has("-d", "--directory"):
             return operands
+        if name == "ln" and not options.has("-s", "--symbolic"):
+            return _named_twice(operands, target, call, ground)
         if target is None and len(operands) < 2:
             return [Arg(".", ".")] if name == "ln" and operands else []
         target = target or operands[-1]
@@ -156,6 +159,13 @@ def _written(call: Call, ground: Ground) -> list[Arg]:
         for option, value in options.values
         if (option in _OUTPUT_OPTIONS or option == "-o") and value.text.startswith(("/", "~", "..", ground.home))
     ]
+
+
+def _named_twice(operands: list[Arg], target: Arg | None, call: Call, ground: Ground) -> list[Arg]:
+    """A hard link: where it is put, and guarded files, which could be changed by their second name later."""
+    guarded = [arg for arg in operands if kind_of(ground.locate(arg.text, call.cwd), ground) in _GUARDED]
+    last = operands[-1] if len(operands) > 1 else Arg(".", ".")
+    return [*guarded, target or last] if operands else []
 
 
 def _shorts(name: str) -> str:

@@ -30,27 +30,42 @@ class Ground:
 
     home: str
     project: str
+    real_project: str = ""  # where the project lies with all links followed, if that is elsewhere
 
     def locate(self, text: str, cwd: str) -> str:
         return locate(text, cwd, self.home)
 
     def owns(self, path: str) -> bool:
-        return _within(path, self.project)
+        return is_within(path, self.project) or bool(self.real_project and is_within(path, self.real_project))
+
+    def is_home(self, path: str) -> bool:
+        """The home directory, or something in it. Where that is `/`, nothing is told by it."""
+        return self.home != "/" and is_within(path, self.home)
+
+    def is_temporary(self, path: str) -> bool:
+        """Below a directory for temporary files, not that directory itself.
+
+        A home or a project may lie there, too: these are not temporary, nor is a directory that holds one of them.
+        """
+        if not any(path.startswith(f"{directory}/") for directory in TEMPORARY) or self.is_home(path):
+            return False
+        return not any(is_within(held, path) for held in (self.home, self.project, self.real_project) if held)
 
     def shown(self, path: str) -> str:
         """For people, and for a narrow screen: with ~ for the home directory."""
-        if _within(path, self.home):
-            path = "~" + path[len(self.home) :]
-        path = " ".join(path.replace(UNKNOWN, "…").split())
+        path = " ".join(self.with_tilde(path).replace(UNKNOWN, "…").split())
         return path if len(path) <= 80 else "…" + path[-79:]
+
+    def with_tilde(self, path: str) -> str:
+        return "~" + path[len(self.home) :] if self.is_home(path) else path
 
 
 def ground(home: str, project: str, cwd: str) -> Ground:
-    home = locate(home, "/", "/").rstrip("/") or "/nowhere"
-    return Ground(home, locate(project or cwd or "/nowhere", "/", home).rstrip("/") or "/")
+    home = locate(home, "/", "/") if home else "/nowhere"
+    return Ground(home, locate(project or cwd or "/nowhere", "/", home))
 
 
-def _within(path: str, directory: str) -> bool:
+def is_within(path: str, directory: str) -> bool:
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
@@ -77,8 +92,8 @@ _STARTUP = re.compile(
     r"|^/etc/(?:cron|profile|bash\.bashrc|zsh|rc\.local|init\.d|rc\d?\.d|systemd|environment$|xdg/autostart|anacrontab)"
     r"|^/var/spool/(?:cron|at)|^/(?:usr/)?lib/systemd/|^/usr/local/etc/periodic|/\.vscode/tasks\.json$"
 )
-_TEMPORARY = ("/tmp", "/var/tmp", "/var/folders", "/dev/shm")  # noqa: S108 - names of places, nothing is written
-_NO_FILES = re.compile(
+TEMPORARY = ("/tmp", "/var/tmp", "/var/folders", "/dev/shm")  # noqa: S108 - names of places, nothing is written
+NO_FILES = re.compile(
     r"/dev/(?:null|zero|full|tty|stdin|stdout|stderr|random|urandom|fd/|pts/|tcp/|udp/)|/proc/self/fd/"
 )
 
@@ -97,21 +112,17 @@ def kind_of(path: str, ground: Ground) -> Kind:
     ):
         if pattern.search(path):
             return kind
-    if path == f"{ground.home}/.npmrc":
+    below_home = ground.home.rstrip("/") + "/"
+    if path == f"{below_home}.npmrc":
         return Kind.CREDENTIAL
     if path.startswith(UNKNOWN):
         return Kind.UNSURE
-    if is_temporary(path) or _NO_FILES.match(path):
+    if ground.is_temporary(path) or NO_FILES.match(path):
         return Kind.HARMLESS
-    hidden = path.startswith(f"{ground.home}/.") and not path.startswith(f"{ground.home}/.cache/")
-    if hidden and (not owned or _within(ground.home, ground.project)):
+    hidden = path.startswith(f"{below_home}.") and not path.startswith(f"{below_home}.cache/")
+    if hidden and (not owned or ground.owns(ground.home)):
         return Kind.DOTFILE
     return Kind.HARMLESS if owned else Kind.OUTSIDE
-
-
-def is_temporary(path: str) -> bool:
-    """Below a directory for temporary files, not that directory itself."""
-    return any(path.startswith(f"{directory}/") for directory in _TEMPORARY)
 
 
 _SECRET = re.compile(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tapgate.core import risk_git, risk_machine, risk_running, risk_touching
 from tapgate.core.risk_characters import find_hidden, find_look_alike, texts_in
-from tapgate.core.risk_scene import Finder, Scene, each_call
+from tapgate.core.risk_scene import Finder, Scene, each_call, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,12 @@ def _not_understood(scene: Scene) -> str | None:
 
 def _too_long(scene: Scene) -> str | None:
     return "Too long or too tangled to check all of it; look closely" if scene.cut else None
+
+
+def _unchecked(scene: Scene) -> str | None:
+    if not scene.unchecked:
+        return None
+    return f"Could not check where this leads, a link may be on the way: {listed(scene.unchecked)}"
 
 
 def _hidden(scene: Scene) -> str | None:
@@ -200,6 +206,12 @@ RULES: tuple[Rule, ...] = (
         "redirections, tee, cp, mv, Write and Edit outside the project; not /tmp, not /dev/null",
         "Writes outside the project",
         risk_touching.writes_outside,
+    ),
+    Rule(
+        "unchecked-path",
+        "files that are written or deleted behind links that cannot be followed: a loop, a disk that does not answer",
+        "Writes or deletes where it could not be checked",
+        _unchecked,
     ),
     Rule(
         "runs-elsewhere",

@@ -10,6 +10,7 @@ from tapgate.core.risk_files import Touch, deletes_of, reads_of, writes_of
 from tapgate.core.risk_paths import Ground, Kind, kind_of
 from tapgate.core.shell_calls import Arg, Call
 from tapgate.core.shell_walk import Reading
+from tapgate.model import Link
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,9 @@ class Scene:
     url: str = ""  # what a tool, not a command, would fetch
     fields: Mapping[str, Any] = field(default_factory=dict)  # the whole input
     words: tuple[str, ...] = ()  # of the input: the command, paths and addresses
+    links: tuple[Link, ...] = ()
+    leads_to: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # of words, by their ids, through links
+    unchecked: tuple[str, ...] = ()  # what is written or deleted, and nobody can tell where
     broken: bool = False
     cut: bool = False
     bomb: bool = False
@@ -30,6 +34,10 @@ class Scene:
         """The first file of these kinds that would be changed, or with `deletes` also be deleted."""
         touches = (*self.writes, *self.deletes) if deletes else self.writes
         return next((touch for touch in touches if kind_of(touch.path, self.ground) in kinds), None)
+
+    def paths_of(self, arg: Arg, call: Call) -> tuple[str, ...]:
+        """Where a word of a call that writes or deletes stands for: by itself, and by the links on the way."""
+        return (self.ground.locate(arg.text, call.cwd), *self.leads_to.get(id(arg), ()))
 
 
 Finder = Callable[[Scene], str | None]

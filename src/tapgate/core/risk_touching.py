@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import posixpath
 import re
 from collections.abc import Iterable
 
@@ -19,7 +20,7 @@ from tapgate.core.risk_network import (
     urls_in,
     user_in,
 )
-from tapgate.core.risk_paths import Kind, holds_secrets, is_secret, is_secret_name, is_temporary, kind_of
+from tapgate.core.risk_paths import TEMPORARY, Ground, Kind, holds_secrets, is_secret, is_secret_name, kind_of
 from tapgate.core.risk_scene import Scene, listed
 from tapgate.core.shell_calls import UNKNOWN, Arg, Call, names, sort_options
 from tapgate.core.shell_interpreters import CODE_FLAGS, code_of
@@ -133,15 +134,30 @@ _CACHES = names(
 
 def _worth(operands: tuple[Arg, ...], call: Call, scene: Scene) -> list[Arg]:
     """Without what lies below a directory for temporary files, and what the project's tools make again."""
-    kept = []
-    for arg in operands:
-        path = scene.ground.locate(arg.text, call.cwd)
-        top = arg.glob and path.count("/") == 2  # /tmp/* is everybody's
-        if not call.away and not arg.glob and scene.ground.owns(path) and path.rsplit("/", 1)[-1] in _CACHES:
-            continue
-        if call.away or top or scene.ground.owns(path) or not is_temporary(path):  # a project may itself lie there
-            kept.append(arg)
-    return kept
+    if call.away:
+        return list(operands)
+    ground = scene.ground
+    return [arg for arg in operands if any(_is_worth(path, arg, ground) for path in scene.paths_of(arg, call))]
+
+
+def _is_worth(path: str, arg: Arg, ground: Ground) -> bool:
+    if arg.glob and (posixpath.dirname(path) in TEMPORARY or _may_hold(path, ground)):
+        return True  # /tmp/* is everybody's
+    if not arg.glob and ground.owns(path) and path.rsplit("/", 1)[-1] in _CACHES:
+        return False
+    return ground.owns(path) or not ground.is_temporary(path)  # a project may itself lie there
+
+
+def _may_hold(pattern: str, ground: Ground) -> bool:
+    """Whether the home directory, the project or what holds them may fit this pattern."""
+    if len(pattern) > 256:
+        return True
+    for path in (ground.home, ground.project):
+        while path != "/":
+            if fnmatch.fnmatchcase(path, pattern):
+                return True
+            path = posixpath.dirname(path)
+    return False
 
 
 def _rm(operands: tuple[Arg, ...], recursive: bool, call: Call, scene: Scene) -> str | None:
@@ -153,25 +169,19 @@ def _rm(operands: tuple[Arg, ...], recursive: bool, call: Call, scene: Scene) ->
             return "Deletes whatever another command lists"
         if arg.glob:
             return f"Deletes every file that fits {_places([arg], call, scene)}"
-        path = scene.ground.locate(arg.text, call.cwd)
-        known = not call.away and not path.startswith(UNKNOWN)
-        if known and not scene.ground.owns(path) and kind_of(path, scene.ground) is not Kind.HARMLESS:
-            return f"Deletes {scene.ground.shown(path)}, outside the project"
+        for path in () if call.away else scene.paths_of(arg, call):
+            known = not path.startswith(UNKNOWN)
+            if known and not scene.ground.owns(path) and kind_of(path, scene.ground) is not Kind.HARMLESS:
+                return f"Deletes {scene.ground.shown(path)}, outside the project"
     return None
 
 
 def _all_of(operands: list[Arg], call: Call, scene: Scene) -> str:
-    ground = scene.ground
     for arg in operands:
-        path = ground.locate(arg.text, call.cwd)
-        if path in ("/", "/*"):
-            return "Deletes everything on this machine"
-        if path in (ground.home, f"{ground.home}/*", f"{ground.home}/.*"):
-            return "Deletes the whole home directory"
-        if path in (ground.project, f"{ground.project}/*"):
-            return "Deletes the whole project"
-        if path.endswith("/.git"):
-            return "Deletes the repository with its whole history"
+        for path in scene.paths_of(arg, call):
+            whole = _whole_of(path, scene.ground)
+            if whole:
+                return whole
         if re.fullmatch(r"\0/?[*.]*", arg.text) and "/" in arg.text and ":?" not in arg.source:
             return f"Deletes {arg.shown}; should that variable be empty, everything on this machine"
         if is_listing(arg):
@@ -179,12 +189,23 @@ def _all_of(operands: list[Arg], call: Call, scene: Scene) -> str:
     return f"Deletes {_places(operands, call, scene)} and everything in {'it' if len(operands) == 1 else 'them'}"
 
 
+def _whole_of(path: str, ground: Ground) -> str:
+    """What all would be gone with this path, if it is more than a directory among others."""
+    home, project = ground.home.rstrip("/"), ground.project.rstrip("/")
+    if path in ("/", "/*"):
+        return "Deletes everything on this machine"
+    if path in (home, f"{home}/*", f"{home}/.*"):
+        return "Deletes the whole home directory"
+    if path in (project, f"{project}/*", ground.real_project or project):
+        return "Deletes the whole project"
+    return "Deletes the repository with its whole history" if path.endswith("/.git") else ""
+
+
 def _places(args: Iterable[Arg], call: Call, scene: Scene) -> str:
-    """For people: where these files are, or as they were written if that is not known."""
+    """For people: where these files are, links followed; or as they were written if that is not known."""
     whole = not call.away and UNKNOWN not in call.cwd
     return listed(
-        scene.ground.shown(scene.ground.locate(arg.text, call.cwd)) if whole and arg.known else arg.shown
-        for arg in args
+        scene.ground.shown(scene.paths_of(arg, call)[-1]) if whole and arg.known else arg.shown for arg in args
     )
 
 
@@ -278,7 +299,9 @@ _DEFAULTS = (("write",), ("delete",), ("import",))
 
 
 def writes_outside(scene: Scene) -> str | None:
-    touches = [touch for touch in scene.writes if kind_of(touch.path, scene.ground) is Kind.OUTSIDE]
+    ground = scene.ground
+    touches = [touch for touch in scene.writes if kind_of(touch.path, ground) is Kind.OUTSIDE]
+    touches = [touch for touch in touches if not touch.named or kind_of(touch.named, ground) is not Kind.OUTSIDE]
     if not touches:
         return None
     return f"Writes outside the project: {listed(scene.ground.shown(touch.path) for touch in touches)}"

@@ -69,6 +69,7 @@ def names(text: str) -> frozenset[str]:
 
 
 _VERSIONED = re.compile(r"(python|pypy|pip|perl|ruby|php|node|lua|bash|zsh|ksh|go)[\d.]+")
+_PRIVATE = re.compile(r"/private/(?:tmp|var|etc)(?:/|$)")
 _GNU = re.compile(r"g(rm|cp|mv|find|xargs|dd|shred|chmod|chown|timeout|env|sed|awk|tar|grep|ln|tee)")
 
 
@@ -81,17 +82,31 @@ def program_name(text: str) -> str:
     return match[1] if match else name
 
 
-def locate(text: str, cwd: str, home: str) -> str:
-    """The path as an absolute one, without `.` and `..`. It begins with UNKNOWN if its beginning is not known."""
-    text = text[:1024]
+PATH_CHARS = 4096  # PATH_MAX of Linux: a system call takes no longer path
+
+
+def absolute(text: str, cwd: str, home: str) -> str:
+    """The path as an absolute one, with each `.` and `..` as it was written: behind a link, `..` leads elsewhere.
+
+    It begins with UNKNOWN if its beginning is not known.
+    """
+    text = text[:PATH_CHARS]
     if text == "~" or text.startswith("~/"):
         text = home + text[1:]
-    if not text.startswith(("/", UNKNOWN)):
-        text = posixpath.join(cwd or UNKNOWN, text)
-    path = posixpath.normpath(text)
+    return text if text.startswith(("/", UNKNOWN)) else posixpath.join(cwd or UNKNOWN, text)
+
+
+def locate(text: str, cwd: str, home: str) -> str:
+    """The path as an absolute one, without `.` and `..`. It begins with UNKNOWN if its beginning is not known."""
+    return normal(absolute(text, cwd, home))
+
+
+def normal(path: str) -> str:
+    """Without `.` and `..`, by its words alone; and without the /private that macOS puts before three directories."""
+    path = posixpath.normpath(path)
     if path.startswith("//"):
         path = path[1:]
-    return path.removeprefix("/private") if path.startswith(("/private/tmp", "/private/var", "/private/etc")) else path
+    return path.removeprefix("/private") if _PRIVATE.match(path) else path
 
 
 @dataclass(frozen=True, slots=True)

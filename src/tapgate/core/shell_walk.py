@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tapgate.core.shell import parse
-from tapgate.core.shell_calls import UNKNOWN, Arg, Call, Stream, locate, program_name, sort_options
+from tapgate.core.shell_calls import UNKNOWN, Arg, Call, Stream, absolute, locate, normal, program_name, sort_options
 from tapgate.core.shell_interpreters import CODE_FLAGS, SHELLS
 from tapgate.core.shell_output import output_of
 from tapgate.core.shell_quoting import TooMuchError
@@ -324,7 +324,9 @@ class _Walk:
         match call.name:
             case "cd" | "pushd" | "chdir":
                 target = operands[0].text if operands else ("~" if call.name == "cd" else UNKNOWN)
-                state.cwd = UNKNOWN if target == "-" else locate(target, state.cwd, state.home)
+                # A shell takes `..` by the words of the path; with -P as the disk does, behind links.
+                place = absolute(target, state.cwd, state.home)
+                state.cwd = UNKNOWN if target == "-" else place if "-P" in call.texts else normal(place)
                 state.set("PWD", state.cwd)
             case "popd":
                 state.cwd = UNKNOWN

@@ -22,11 +22,13 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
-from tapgate.core.risk import assess_request
+from tapgate.core.risk import examine_request
+from tapgate.core.risk_links import UnknownLinks
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
 from tapgate.daemon.homes import Homes
+from tapgate.daemon.links import DiskLinks
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.notify import Notifier, Watchdog
@@ -35,7 +37,7 @@ from tapgate.daemon.sessions import LONGEST_ID, Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
 from tapgate.errors import JournalError, SocketError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Background, Instant, Request, Risk
+from tapgate.model import Background, Findings, Instant, Request, Risk
 from tapgate.paths import make_private_dir
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
@@ -111,7 +113,7 @@ class Daemon:
                 clock=_now,
                 report=self._report,
                 look=self._look_around,
-                assess=self._assess,
+                examine=self._examine,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
@@ -228,8 +230,15 @@ class Daemon:
         home = self._homes.home_of(request.caller.uid)
         return look_around(request, home=home, own_home=self._setting.home, now=time.time())
 
+    def _examine(self, request: Request) -> Findings:
+        """Blocking, though not for long: run it in a worker thread."""
+        with DiskLinks() as links:
+            return examine_request(request, home=self._homes.home_of(request.caller.uid), links=links)
+
     def _assess(self, request: Request) -> tuple[Risk, ...]:
-        return assess_request(request, home=self._homes.home_of(request.caller.uid))
+        """Without a disk, so that it never blocks; what is written is then said to be unchecked."""
+        home = self._homes.home_of(request.caller.uid)
+        return examine_request(request, home=home, links=UnknownLinks()).risks
 
     def _status(self, uid: int) -> bytes:
         """What `tapgate status` shows to this user. Nothing secret, and nothing of the questions themselves.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -11,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tapgate.agents import dialect_of
+from tapgate.core.case import edited_request
 from tapgate.core.desk import Desk
 from tapgate.core.effects import (
     AnswerTap,
@@ -27,11 +29,11 @@ from tapgate.core.effects import (
     Sound,
     Sweep,
 )
-from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
+from tapgate.core.events import AgentProbed, Asked, Event, PromptPosted, RecordFailed, Replied, Ticked
 from tapgate.core.memory import Remembered
 from tapgate.daemon.recorder import Recorder, Records
 from tapgate.errors import FrameError
-from tapgate.model import NO_BACKGROUND, Background, Instant, Request, Risk, Verdict
+from tapgate.model import NO_BACKGROUND, Background, Findings, Instant, Request, Verdict
 from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
@@ -89,14 +91,14 @@ class Engine:
         clock: Callable[[], Instant],
         report: Callable[[str], None],
         look: Callable[[Request], Background] = lambda request: NO_BACKGROUND,
-        assess: Callable[[Request], tuple[Risk, ...]] = lambda request: (),
+        examine: Callable[[Request], Findings] = lambda request: Findings(),
     ) -> None:
         self.desk = desk
         self._recorder = Recorder(records, report=report)
         self._clock = clock
         self._report = report
         self._look = look
-        self._assess = assess
+        self._examine = examine
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
         self._lock = Turn()
@@ -122,9 +124,24 @@ class Engine:
                 await self.handle(Ticked())
 
     async def restore(self, remembered: Sequence[Remembered]) -> None:
+        known = list(remembered)
+        async with anyio.create_task_group() as group:
+            for index, memory in enumerate(known):
+                if memory.outcome is None:
+                    group.start_soon(self._recall, known, index)
         async with self._lock:
             now = self._clock()
-            await self._carry_out(self.desk.restore(remembered, now), now, None)
+            await self._carry_out(self.desk.restore(known, now), now, None)
+
+    async def _recall(self, known: list[Remembered], index: int) -> None:
+        """Examine an open request of an earlier run anew, and the text in its place."""
+        memory = known[index]
+        edited = edited_request(memory.request, memory.draft)
+        known[index] = replace(
+            memory,
+            findings=await self._examined(memory.request),
+            draft_findings=None if edited is None else await self._examined(edited),
+        )
 
     async def ask(self, request: Request, line: Line) -> None:
         """A caller with a question. Its line is in place before the desk hears of it: the answer may come at once.
@@ -148,9 +165,20 @@ class Engine:
         background = NO_BACKGROUND
         with anyio.move_on_after(LOOK_S):  # the files may lie on a disk that does not answer
             background = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
+        findings = await self._examined(request)
+        background = replace(background, links=findings.links)
         fits = await anyio.to_thread.run_sync(self._phones.fits, request, background)
-        risks = await anyio.to_thread.run_sync(self._assess, request)
-        return Asked(request, fits=fits, background=background, risks=risks)
+        return Asked(request, fits=fits, background=background, risks=findings.risks)
+
+    async def _with_findings(self, event: Event) -> Event:
+        """An edited text is examined like a new request, before the desk offers to allow it."""
+        if not isinstance(event, Replied | PromptPosted):
+            return event
+        edited = self.desk.edited_by(event)
+        return event if edited is None else replace(event, findings=await self._examined(edited))
+
+    async def _examined(self, request: Request) -> Findings:
+        return await anyio.to_thread.run_sync(self._examine, request)
 
     def busy_s(self) -> float:
         """For how long the present event has been carried out: long where the journal's disk does not answer."""
@@ -167,6 +195,7 @@ class Engine:
         """Returns once everything the event causes is recorded and on its way. Never half done."""
         with anyio.CancelScope(shield=True):
             async with self._lock:
+                event = await self._with_findings(event)
                 now = self._clock()
                 await self._carry_out(self.desk.handle(event, now), now, offset)
         self._changed.set()

@@ -15,7 +15,7 @@ from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.setting import Clock, Setting
-from tapgate.telegram.steps import left_out_of_questions, step_of
+from tapgate.telegram.steps import left_out_of_questions, link_lines, step_of
 from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
 
 # Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
@@ -170,13 +170,14 @@ def _shown(
     bottom += _where(request, clipper, setting)
     if request.note:
         bottom.append(escape(request.note))
+    links = link_lines(background, clipper)
     middle = _body(content, clipper) if content.body.strip(" \n\t") else []
     missing = _missing(content, clipper)
     if missing:
         middle.append(f"✂️ <b>{missing} not shown.</b>{hint}")
     if background.why:
         bottom.insert(0, _why(background, setting))
-    return [*top, *middle, *bottom]
+    return [*top, *links, *middle, *bottom]
 
 
 def _missing(content: Content, clipper: Clipper) -> str:

@@ -109,7 +109,8 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     else:
         content = content_of(request, setting, most=None)
         suffix = content.suffix
-        pieces = _json(request, setting) if suffix == ".json" else _text(content, request, setting)
+        links = [f"{link.path}: {link.says}" if link.path else link.says for link in background.links]
+        pieces = _json(request, links, setting) if suffix == ".json" else _text(content, request, links, setting)
     if setting.mask:
         pieces = mask_pieces(pieces)
     data = bytearray()
@@ -121,7 +122,7 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     return f"{name}-{request.id[:8]}{suffix}", bytes(data)
 
 
-def _text(content: Content, request: Request, setting: Setting) -> Iterator[str]:
+def _text(content: Content, request: Request, links: list[str], setting: Setting) -> Iterator[str]:
     lines = [content.head] if content.head else []
     lines += content.asides
     for line in lines:
@@ -132,15 +133,17 @@ def _text(content: Content, request: Request, setting: Setting) -> Iterator[str]
     for name, value in _circumstances(request, setting):
         if value:
             yield from _slices(f"\n\n{name}: {value}")
+    yield from (f"\n\nlink: {link}" for link in links)
     yield from _buttons(request)
 
 
-def _json(request: Request, setting: Setting) -> Iterator[str]:
+def _json(request: Request, links: list[str], setting: Setting) -> Iterator[str]:
     """The plain form shows values cut to lines; the file has the input as it is, secrets aside."""
     fields = dict(request.input)
     whole = {
         **{name: value for name, value in _circumstances(request, setting) if value and name != "description"},
         "input": mask_value(fields, only_named=True)[0] if setting.mask else fields,
+        **({"links": links} if links else {}),
         "buttons": [choice.label for choice in request.choices if choice.saved],
     }
     for piece in json.JSONEncoder(ensure_ascii=False, indent=2).iterencode(whole):

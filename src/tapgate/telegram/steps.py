@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapgate.core.drafts import given_at
-from tapgate.model import Card, Draft, Request
+from tapgate.model import Background, Card, Draft, Request
 from tapgate.telegram.content import content_of, gist_of, summary_of
 from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import Clipper
@@ -18,6 +18,9 @@ _ITEM_UNITS = 160
 _SO_FAR_UNITS = 800  # of all answers to the questions before: together with all the rest under Telegram's limit
 _HEAD_UNITS = 300
 _TEXT_UNITS = 2200  # of all that a step shows
+_LINK_UNITS = 280
+_MOST_LINKS = 3
+_LINKS_UNITS = 300  # below an edited text, of all of them
 _MOST_OLD = 2000  # characters of the old text that a difference is shown against
 _MOST_LINES = 120
 _LANGUAGES = {"command": "bash"}
@@ -46,6 +49,17 @@ def step_of(card: Card, setting: Setting) -> Step | None:
     if card.request.form is not None:
         return Step(_question(card.request, draft, Clipper(_TEXT_UNITS, mask=setting.mask), setting))
     return None
+
+
+def link_lines(background: Background, clipper: Clipper) -> list[str]:
+    """Where paths of the call really lead. The first ones matter most."""
+    lines = []
+    for link in background.links[:_MOST_LINKS]:
+        text = f"{link.path}: {link.says}" if link.path else link.says
+        lines.append(f"🔗 {clipper.take(text, _LINK_UNITS, one_line=True)}")
+    rest = background.links[_MOST_LINKS:]
+    clipper.left_out += sum(len(link.path) + len(link.says) for link in rest)
+    return [*lines, f"🔗 and {len(rest)} more"] if rest else lines
 
 
 def left_out_of_questions(request: Request, setting: Setting) -> int:
@@ -130,6 +144,8 @@ def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
     lines.append(f'<pre><code class="language-{language}">{shown}</code></pre>' if language else f"<pre>{shown}</pre>")
     if language != "diff" and isinstance(old, str):
         lines.append(f"<i>in the place of {len(old):,} characters</i>")
+    if not setting.is_brief:
+        lines += link_lines(card.background, Clipper(_LINKS_UNITS, mask=setting.mask))
     curly = sorted({mark for mark in draft.text if mark in _CURLY and mark not in str(old)})
     if curly:
         lines.append(f"⚠️ A phone's keyboard may have put in {' '.join(curly)} where you meant plain signs.")
