@@ -1,7 +1,7 @@
 """Reads a diff as a person reads it on a card, and does what it says. Knows nothing of the code that made it.
 
-A line begins with a sign: " " stays, "-" goes, "+" comes. A line that begins with a backslash says that the line above it
-has no line break. `@@ line 7 @@` says where the lines below it stand; `@@ 5 unchanged lines @@` stands for that many.
+A line begins with a sign: " " stays, "-" goes, "+" comes. A line that begins with a backslash says that the line above
+it has no line break. `@@ line 7 @@` says where the lines below it stand; `@@ 5 unchanged lines @@` stands for that many.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Hunk:
     lines: list[tuple[str, str] | int] = field(default_factory=list)
 
 
-class Unreadable(AssertionError):
+class UnreadableError(AssertionError):
     """The block says nothing that could be done."""
 
 
@@ -49,7 +49,7 @@ def hunks_of(block: str) -> list[Hunk]:
         elif line[:1] in (" ", "-", "+") and line:
             lines.append((line[0], line[1:] + "\n"))
         else:
-            raise Unreadable(f"no sign before {line!r} in {block!r}")
+            raise UnreadableError(f"no sign before {line!r} in {block!r}")
     return found
 
 
@@ -82,7 +82,7 @@ def apply_block(text: str, block: str) -> str:
 
 def read_fragments(block: str) -> tuple[str, str]:
     """The old and the new text, where the file is not known. The last line has a break only where it says so."""
-    parts = {"-": [], "+": []}  # type: dict[str, list[str]]
+    parts: dict[str, list[str]] = {"-": [], "+": []}
     sign = ""
     for line in block.split("\n") if block else []:
         if line == WITH_BREAK:
@@ -93,7 +93,7 @@ def read_fragments(block: str) -> tuple[str, str]:
                 parts[sign][-1] += "\n"
             parts[sign].append(line[1:])
         else:
-            raise Unreadable(f"{line!r} in {block!r}")
+            raise UnreadableError(f"{line!r} in {block!r}")
     return "".join(parts["-"]), "".join(parts["+"])
 
 

@@ -1,4 +1,4 @@
-"""What is shown of a change, done to the file, gives what the agent's tool makes of it: for every tool that changes files."""
+"""What is shown of a change, done to the file, gives what the agent makes of it: for every tool that changes files."""
 
 from __future__ import annotations
 

@@ -64,9 +64,10 @@ def _with_cell(text: str, fields: Mapping[str, Json], seen: OnDisk) -> OnDisk:
         return replace(seen, places=0)
     if change.new is None or _is_large(change.old + change.new):
         return seen
-    lines = hunks(diff_lines(split_lines(change.old), split_lines(change.new)))
-    block = "\n".join([f"@@ cell {change.number} of {change.of} @@", *lines])
-    return replace(seen, places=1, blocks=(block,) if lines and len(block) <= _KEPT_CHARS else ())
+    lines = diff_lines(split_lines(change.old), split_lines(change.new))
+    block = "\n".join([f"@@ cell {change.number} of {change.of} @@", *in_full(lines)])
+    is_kept = any(sign != " " for sign, _ in lines) and len(block) <= _KEPT_CHARS
+    return replace(seen, places=1, blocks=(block,) if is_kept else ())
 
 
 def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
