@@ -1,7 +1,7 @@
 """Reads a diff as a person reads it on a card, and does what it says. Knows nothing of the code that made it.
 
 A line begins with a sign: " " stays, "-" goes, "+" comes. A line that begins with a backslash says that the line above
-it has no line break. `@@ line 7 @@` says where the lines below it stand; `@@ 5 unchanged lines @@` stands for that many.
+it has no line break. `@@ line 7 @@` says where the lines below it stand; `@@ 5 unchanged lines @@` stands for as many.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tapgate.core.diff import Line, brief, diff_lines, hunks, in_full, split_lines
+from tapgate.core.edit_text import as_found, removed_text
 from tapgate.core.notebook import cell_change
 from tapgate.model import Json, OnDisk
 
@@ -82,7 +83,7 @@ def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
     for edit, pair in zip(edits, pairs, strict=True):
         assert isinstance(edit, dict)
         assert pair is not None
-        old, new = pair
+        old, new = as_found(text, *pair)
         every = edit.get("replace_all") is True
         taken = removed_text(text, old, new)
         found = text.count(taken if every else old) if old else 0
@@ -101,11 +102,6 @@ def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
 def _texts(edit: Json) -> tuple[str, str] | None:
     old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
     return (old, new) if isinstance(old, str) and isinstance(new, str) and not _is_large(new) else None
-
-
-def removed_text(text: str, old: str, new: str) -> str:
-    """What an edit really takes out. Where nothing comes in its place, Claude Code takes the line break with it."""
-    return f"{old}\n" if old and not new and not old.endswith("\n") and f"{old}\n" in text else old
 
 
 def _replaced_lines(text: str, old: str, new: str, times: int) -> list[Line] | None:

@@ -64,7 +64,7 @@ def brief(lines: Sequence[Line], *, context: int = 3) -> tuple[list[str], int]:
 
 
 def hunks(lines: Sequence[Line], *, context: int = 3) -> list[str]:
-    """As text, only the changed lines and those near them. Each stretch says at which line of the old text it begins."""
+    """As text, the changed lines and those near them. Each stretch says at which line of the old text it begins."""
     text: list[str] = []
     number = 1
     is_inside = False

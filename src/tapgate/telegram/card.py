@@ -216,7 +216,7 @@ def _home_ground(request: Request, setting: Setting) -> str:
 def _body(content: Content, clipper: Clipper) -> list[str]:
     if content.marked:
         return [render_markdown(clipper.take(content.body, _BODY_UNITS))]
-    most_lines = _COMMAND_LINES if content.language == "bash" else None
+    most_lines = _COMMAND_LINES if content.is_command else None
     body = clipper.take(content.body, _BODY_UNITS, diff=content.language == "diff", most_lines=most_lines)
     if content.prose:
         return [f"<blockquote>{body}</blockquote>"]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from tapgate.core.edit_text import has_escapes
 from tapgate.model import OnDisk
 from tapgate.telegram.forms.content import LANGUAGES, READABLE, Content
 from tapgate.telegram.forms.fields import Fields
@@ -143,9 +144,11 @@ def _about(old: str, new: str) -> list[str]:
     """What the two texts do to the lines around them, which do not stand there."""
     if old == new:
         return [_NO_CHANGE]
+    about = ["\\u escapes may become the characters they stand for"] if has_escapes(old) and has_escapes(new) else []
     if old and not new:
-        return [] if old.endswith("\n") else ["with the line break behind it, where there is one"]
-    return ["the next line joins this one"] if old.endswith("\n") and not new.endswith("\n") else []
+        return about if old.endswith("\n") else [*about, "with the line break behind it, where there is one"]
+    joins = old.endswith("\n") and not new.endswith("\n")
+    return [*about, "the next line joins this one"] if joins else about
 
 
 def _is_edit(value: object) -> bool:
