@@ -25,12 +25,12 @@ def world() -> Iterator[World]:
         yield running
 
 
-def card_of(world: World, tool: str, fields: dict[str, Any], **environ: str) -> Message:
+def card_of(world: World, tool: str, fields: dict[str, Any]) -> Message:
     """The card for a call, which is denied then: each test leaves an empty desk behind."""
     shop = str(world.home / "shop")
     known = {message["message_id"] for message in world.cards()}
     event = event_bytes(tool=tool, tool_input=fields, cwd=shop, suggestions=())
-    caller = world.ask(event, CLAUDE_PROJECT_DIR=shop, **environ)
+    caller = world.ask(event, CLAUDE_PROJECT_DIR=shop)
 
     def find() -> Message | None:
         found = [card for card in world.cards() if card["buttons"] and card["message_id"] not in known]
@@ -49,7 +49,7 @@ def labels(card: Message) -> list[str]:
 
 def block(card: Message) -> str:
     found = [entity for entity in card["entities"] if entity["type"] == "pre"]
-    data = card["text"].encode("utf-16-le")
+    data: bytes = card["text"].encode("utf-16-le")
     start, length = found[0]["offset"] * 2, found[0]["length"] * 2
     return data[start : start + length].decode("utf-16-le")
 
