@@ -316,3 +316,17 @@ def test_the_file_folds_blanks_too() -> None:
 def test_a_file_of_nothing_but_blanks_says_so() -> None:
     request, around = asked("Write", {"file_path": PATH, "content": "\n\n "})
     assert "⟨3 blank lines with 1 blank⟩" in shown(open_card(request, background=around))
+
+
+def test_blanks_that_only_set_a_line_in_are_not_counted() -> None:
+    request = make_request(tool="mcp__a__b", tool_input={"text": "a" + "\n" * 6 + "b"}, suggestions=())
+    assert "text: a\n⟨5 blank lines⟩\n  b" in shown(open_card(request))
+
+
+@pytest.mark.parametrize("tool", ["Bash", "Edit"])
+def test_hostile_blanks_cost_little(tool: str) -> None:
+    """Each character is looked at a few times, however they are arranged."""
+    for text in (" " * 16_000 + "x", (" " * 40 + "x") * 400, "\n ".join([" " * 90] * 150), "\t \n" * 5000):
+        fields = {"file_path": PATH, "old_string": text, "new_string": text + "x", "command": text}
+        request, around = asked(tool, fields)
+        assert shown(open_card(request, background=around))

@@ -48,12 +48,15 @@ def _unescaped(text: str) -> str:
 
 def _with_quotes_of(actual: str, new: str) -> str:
     """Straight quotes as curly ones, where the file has such in that place."""
+    double, single = "“" in actual or "”" in actual, "‘" in actual or "’" in actual
+    if not double and not single:
+        return new
     shown = list(new)
     for index, character in enumerate(new):
         opens = index == 0 or new[index - 1] in _OPENS
-        if character == '"' and ("“" in actual or "”" in actual):
+        if character == '"' and double:
             shown[index] = "“" if opens else "”"
-        elif character == "'" and ("‘" in actual or "’" in actual):
+        elif character == "'" and single:
             is_inside = new[max(0, index - 1) : index].isalpha() and new[index + 1 : index + 2].isalpha()
             shown[index] = "‘" if opens and not is_inside else "’"
     return "".join(shown)

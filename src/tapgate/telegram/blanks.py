@@ -24,7 +24,6 @@ _LONG_IN_DIFF = re.compile(
     re.MULTILINE,
 )
 _CHANGED = re.compile(r"^[+-].*", re.MULTILINE)
-_AT_END = re.compile(r"[ \t]+\Z")
 _ALIKE = re.compile(r" +|\t+")
 _MOST_ALIKE = 4
 _TABS = re.compile(r"\t+")
@@ -91,8 +90,7 @@ def _changed(text: str) -> Iterator[Fold]:
             yield from (
                 (start + tabs.start(), start + tabs.end(), _alike_name(tabs[0])) for tabs in _TABS.finditer(line)
             )
-        end = _AT_END.search(line, 1)
-        for run in _ALIKE.finditer(line, end.start()) if end else ():
+        for run in _ALIKE.finditer(line, max(1, len(line.rstrip(" \t")))):
             yield start + run.start(), start + run.end(), _alike_name(run[0])
 
 
