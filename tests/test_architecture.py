@@ -88,6 +88,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *("tapgate.core.masking", "tapgate.core.risk"),
         # What was put together on a card so far; what cannot be seen.
         *("tapgate.core.characters", "tapgate.core.drafts"),
+        # What an edit does to the lines around it, where they are not known.
+        "tapgate.core.edit_text",
     ),
     "tapgate.daemon.listener": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
@@ -246,6 +248,7 @@ PURE = {
     "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
     "tapgate.telegram.text": {"collections.abc", "itertools", "re", "unicodedata"},
+    "tapgate.telegram.blanks": {"collections", "collections.abc", "re"},
     "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
     "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},

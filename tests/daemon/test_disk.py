@@ -127,7 +127,7 @@ def test_a_request_gets_the_file_as_it_stands(home: Path) -> None:
 
 
 def test_a_call_that_only_reads_gets_nothing_of_the_file(home: Path) -> None:
-    for tool in ("Read", "Bash", "NotebookEdit"):
+    for tool in ("Read", "Bash"):
         path = str(home / "shop" / "src" / "app.py")
         request = _in(make_request(tool=tool, tool_input={"file_path": path}), home / "shop")
         assert look_around(request, home=str(home), now=5.0).on_disk is None

@@ -92,6 +92,15 @@ CALLS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "write-new": ("Write", {"file_path": f"{SHOP}/src/tax.py", "content": "RATE = 0.19\n"}),
     "write-existing": ("Write", {"file_path": f"{SHOP}/src/cart.py", "content": NEW_CART}),
+    "edit-joins-lines": (
+        "Edit",
+        {
+            "file_path": f"{SHOP}/src/cart.py",
+            "old_string": "    # Prices are in cents.\n",
+            "new_string": "    # Prices are in cents.",
+        },
+    ),
+    "bash-blank-lines": ("Bash", {"command": f"npm test{chr(10) * 1901}rm -rf build{' ' * 500}# done"}),
     "write-existing-long": (
         "Write",
         {"file_path": f"{SHOP}/src/values.py", "content": LONG.replace("value_150 = 150", "value_150 = None")},

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 Line = tuple[str, str]
-"""A sign (" ", "-" or "+") and the line it stands before."""
+"""A sign (" ", "-" or "+") and the line it stands before, with its line break."""
+
+NO_BREAK = "\\ No newline at end of file"
+"""Stands below a line that has no line break, as in git's diffs. No sign is before it, so no line can pass for it."""
 
 MOST_EDITS = 200  # Myers' work grows with the lines times the edits; beyond this all is shown as replaced
 
@@ -32,24 +35,60 @@ def diff_lines(old: Sequence[str], new: Sequence[str], *, most_edits: int = MOST
     return lines + [(" ", line) for line in old[len(old) - end :]]
 
 
+def split_lines(text: str) -> list[str]:
+    """Lines with their line breaks, so that a missing one at the end makes a difference. Only \\n breaks lines:
+    whatever else an editor may take for a break is a character like any other."""
+    lines = text.split("\n")
+    last = lines.pop()
+    return [f"{line}\n" for line in lines] + ([last] if last else [])
+
+
+def in_full(lines: Iterable[Line]) -> list[str]:
+    """As text, with every line."""
+    return [part for sign, line in lines for part in _written_out(sign, line)]
+
+
 def brief(lines: Sequence[Line], *, context: int = 3) -> tuple[list[str], int]:
     """As text, with unchanged lines only near changed ones, and how many lines are left out."""
-    near = [False] * len(lines)
-    for index, (sign, _) in enumerate(lines):
-        if sign != " ":
-            for place in range(max(0, index - context), min(len(lines), index + context + 1)):
-                near[place] = True
     text: list[str] = []
     left_out = skipped = 0
-    for shown, (sign, line) in zip(near, lines, strict=True):
+    for shown, (sign, line) in zip(_near(lines, context), lines, strict=True):
         if shown:
             text += [_gap(skipped)] if skipped else []
-            text.append(sign + line)
+            text += _written_out(sign, line)
             skipped = 0
         else:
             skipped += 1
             left_out += 1
     return text + ([_gap(skipped)] if skipped else []), left_out
+
+
+def hunks(lines: Sequence[Line], *, context: int = 3) -> list[str]:
+    """As text, the changed lines and those near them. Each stretch says at which line of the old text it begins."""
+    text: list[str] = []
+    number = 1
+    is_inside = False
+    for shown, (sign, line) in zip(_near(lines, context), lines, strict=True):
+        if shown:
+            text += [] if is_inside else [f"@@ line {number} @@"]
+            text += _written_out(sign, line)
+        is_inside = shown
+        number += sign != "+"
+    return text
+
+
+def _near(lines: Sequence[Line], context: int) -> list[bool]:
+    """Which lines are changed, or stand near changed ones."""
+    near = [False] * len(lines)
+    for index, (sign, _) in enumerate(lines):
+        if sign != " ":
+            for place in range(max(0, index - context), min(len(lines), index + context + 1)):
+                near[place] = True
+    return near
+
+
+def _written_out(sign: str, line: str) -> tuple[str, ...]:
+    return (sign + line[:-1],) if line.endswith("\n") else (sign + line, NO_BREAK)
 
 
 def _gap(count: int) -> str:

@@ -21,6 +21,7 @@ from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
 # Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
 _QUESTION_UNITS = 2200
 _BODY_UNITS = 2000
+_COMMAND_LINES = 120  # more push what they do off the screen: short comments, say, in hundreds
 _HEAD_UNITS = 600
 _NOTE_UNITS = 300
 _WHY_UNITS = 300
@@ -33,6 +34,7 @@ _MOST_ASIDES = 6
 _MOST_LISTED = 4  # long button texts that are spelled out above the buttons
 _LISTED_UNITS = 160
 
+_DIFF = '<pre><code class="language-diff">'
 _TITLES = {"claude": "Claude Code", "codex": "Codex"}
 _MARKS = {
     Outcome.ALLOWED: "✅",
@@ -147,9 +149,17 @@ def _question(request: Request, background: Background, setting: Setting, hint: 
     for content in contents_of(request, background, setting):
         clipper = Clipper(_QUESTION_UNITS, mask=setting.mask)
         lines = _shown(request, content, background, clipper, setting, hint)
-        if not clipper.left_out and not content.unchanged and not content.cut_more:
+        if content.signed and not _has_sign(lines):  # a mask may have hidden it
+            clipper = Clipper(_QUESTION_UNITS, mask=setting.mask)
+            lines = _shown(request, replace(content, cut_more=True), background, clipper, setting, hint)
+        elif not clipper.left_out and not content.unchanged and not content.cut_more:
             return lines, True
     return lines, False
+
+
+def _has_sign(lines: Sequence[str]) -> bool:
+    block = next((line for line in lines if line.startswith(_DIFF)), "")
+    return any(line[:1] in ("+", "-") for line in block.removeprefix(_DIFF).split("\n"))
 
 
 def _shown(
@@ -171,7 +181,7 @@ def _shown(
     if request.note:
         bottom.append(escape(request.note))
     links = link_lines(background, clipper)
-    middle = _body(content, clipper) if content.body.strip(" \n\t") else []
+    middle = _body(content, clipper) if content.body else []
     missing = _missing(content, clipper)
     if missing:
         middle.append(f"✂️ <b>{missing} not shown.</b>{hint}")
@@ -208,7 +218,8 @@ def _home_ground(request: Request, setting: Setting) -> str:
 def _body(content: Content, clipper: Clipper) -> list[str]:
     if content.marked:
         return [render_markdown(clipper.take(content.body, _BODY_UNITS))]
-    body = clipper.take(content.body, _BODY_UNITS)
+    most_lines = _COMMAND_LINES if content.is_command else None
+    body = clipper.take(content.body, _BODY_UNITS, diff=content.language == "diff", most_lines=most_lines)
     if content.prose:
         return [f"<blockquote>{body}</blockquote>"]
     if content.language:

@@ -15,7 +15,7 @@ from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import CARD_CHARS, Fields
 from tapgate.telegram.forms.plain import aligned
 from tapgate.telegram.setting import Setting
-from tapgate.telegram.text import visible
+from tapgate.telegram.text import folded
 
 MOST_FILE_BYTES = 49_000_000  # Telegram takes 50 MB, with what stands around the file
 _PIECE = 32_768
@@ -114,11 +114,10 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     if setting.mask:
         pieces = mask_pieces(pieces)
     data = bytearray()
-    for piece in pieces:
-        for start in range(0, len(piece), _PIECE):  # so that other threads get their turn in between
-            data += visible(piece[start : start + _PIECE]).encode("utf-8", "backslashreplace")
-            if len(data) > MOST_FILE_BYTES:
-                raise TooLargeError("it is larger than any file that can be sent; answer at the terminal, or deny here")
+    for piece in _at_line_ends(pieces):  # in pieces, so that other threads get their turn in between
+        data += folded(piece, diff=suffix == ".diff").encode("utf-8", "backslashreplace")
+        if len(data) > MOST_FILE_BYTES:
+            raise TooLargeError("it is larger than any file that can be sent; answer at the terminal, or deny here")
     return f"{name}-{request.id[:8]}{suffix}", bytes(data)
 
 
@@ -152,6 +151,20 @@ def _json(request: Request, links: list[str], setting: Setting) -> Iterator[str]
 
 def _slices(text: str) -> Iterable[str]:
     return (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+
+
+def _at_line_ends(pieces: Iterable[str]) -> Iterator[str]:
+    """Cut behind line breaks where there are any, so that blank lines are seen together."""
+    kept = ""
+    for piece in pieces:
+        for part in _slices(piece):
+            kept += part
+            while len(kept) >= _PIECE:
+                end = kept.rfind("\n", 0, _PIECE) + 1 or _PIECE
+                yield kept[:end]
+                kept = kept[end:]
+    if kept:
+        yield kept
 
 
 def _buttons(request: Request) -> Iterator[str]:

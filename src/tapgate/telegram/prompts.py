@@ -43,7 +43,8 @@ def _edit(card: Card, setting: Setting) -> str:
     asked = f"Reply to this message with the {name} to allow instead; then tap once more."
     if setting.is_brief and card.draft.text is None:
         return asked
-    shown = Clipper(_CURRENT_UNITS, mask=setting.mask).take(now, _CURRENT_UNITS)
+    # Not folded: it is there to be copied and changed.
+    shown = Clipper(_CURRENT_UNITS, mask=setting.mask).take(now, _CURRENT_UNITS, fold=False)
     is_masked = setting.mask and bool(mask_text(now[: _CURRENT_UNITS * 2]).kinds)
     hidden = " A part of it is masked: write that out, or edit at the terminal." if is_masked else ""
     return f"{asked}{hidden} Now it is:\n<pre>{shown or ' '}</pre>"

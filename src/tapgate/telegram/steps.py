@@ -137,7 +137,7 @@ def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
     clipper = Clipper(_TEXT_UNITS, mask=setting.mask)
     difference = _difference(old, draft.text) if isinstance(old, str) and not setting.is_brief else None
     language = "diff" if difference is not None else _LANGUAGES.get(request.editable, "")
-    shown = clipper.take(draft.text if difference is None else difference, _TEXT_UNITS)
+    shown = clipper.take(draft.text if difference is None else difference, _TEXT_UNITS, diff=language == "diff")
     if clipper.left_out and difference is not None:  # masks and spelled-out signs may need more room than was reckoned
         language = _LANGUAGES.get(request.editable, "")
         shown = Clipper(_TEXT_UNITS, mask=setting.mask).take(draft.text, _TEXT_UNITS)

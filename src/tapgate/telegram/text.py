@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
-from itertools import accumulate, takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from tapgate.core.characters import BLANK, EMOJI_STYLE
 from tapgate.core.masking import mask_text
+from tapgate.telegram.blanks import folds_of, name_of
 
 MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing
+_MOST_CHARS = 16_384  # that are looked at for a card: the text may have 16 MiB, and folded it may need little room
 _WINDOW = 8192  # more than a card shows of any text
 _MARGIN = 2048  # longer than any secret but a private key, which is hidden also where its end is missing
 _MOST_MARKS = 3  # combining marks in a row that still look like a letter
@@ -18,6 +20,7 @@ _MOST_MARKS = 3  # combining marks in a row that still look like a letter
 _KEY_END = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY")
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_OURS = "⟨"  # what we say about a text stands in these; one in the text itself is spelled out, so that it cannot do so
 
 
 def units(text: str) -> int:
@@ -46,6 +49,8 @@ def _spelled(text: str, *, one_line: bool) -> Sequence[str]:
             category in _HIDDEN
             or category == "Zs"
             or marks > _MOST_MARKS
+            or character in _OURS
+            or (one_line and character == "⏎")
             or (character in BLANK and not (character in EMOJI_STYLE and before == "So"))
         ):
             shown.append(f"⟨U+{ord(character):04X}⟩")
@@ -53,6 +58,24 @@ def _spelled(text: str, *, one_line: bool) -> Sequence[str]:
             shown.append(character)
         before = category
     return shown
+
+
+def folded(text: str, *, diff: bool = False) -> str:
+    """As `visible`, with long stretches of blanks and blank lines folded."""
+    return "".join(chain.from_iterable(pieces for pieces, _ in _parts(text, one_line=False, diff=diff)))
+
+
+def _parts(text: str, *, one_line: bool, diff: bool, most: int | None = None) -> Iterator[tuple[Sequence[str], int]]:
+    """Stretches of text, with what to show for each character; and names, with how many characters each stands for.
+
+    With `most`, of each stretch only so many characters: whoever asks has no room for more.
+    """
+    done = 0
+    for start, end, name in folds_of(text, diff=diff):
+        yield _spelled(text[done:start][:most], one_line=one_line), 1
+        yield (name,), end - start
+        done = end
+    yield _spelled(text[done:][:most], one_line=one_line), 1
 
 
 def escape(text: str) -> str:
@@ -82,29 +105,64 @@ class Clipper:
         self._mask = mask
         self.left_out = 0
 
-    def take(self, text: str, most_units: int, *, one_line: bool = False) -> str:
-        """The text, visible and escaped; what is beyond the limit is cut off, counted, and marked with …"""
+    def take(
+        self,
+        text: str,
+        most_units: int,
+        *,
+        one_line: bool = False,
+        diff: bool = False,
+        fold: bool = True,
+        most_lines: int | None = None,
+    ) -> str:
+        """The text, visible and escaped; what is beyond the limits is cut off, counted, and marked with …"""
         room = max(0, min(most_units, self._room))
+        beyond = 0
         if self._mask:
             text, beyond = _masked_head(text)
-            self.left_out += beyond
-            cut = beyond > 0
-        else:
-            cut = False
-        head = clip(text, room)  # before the character by character work: the text may have 16 MiB
-        pieces = _spelled(head, one_line=one_line)
-        shown = "".join(pieces)
-        mark = ""
-        used = len(text)
-        if cut or len(head) < len(text) or units(shown) > room:
-            mark = "…" if room else ""
-            # Spelled-out characters need more room than they had: find how much of the original still fits.
-            lengths = accumulate(map(units, pieces))
-            used = sum(1 for length in takewhile((room - len(mark)).__ge__, lengths))
-            shown = "".join(pieces[:used])
-        self._room -= units(shown) + len(mark)
-        self.left_out += len(text) - used
-        return escape(shown) + mark
+        if len(text) > _MOST_CHARS:
+            beyond += len(text) - _MOST_CHARS
+            text = text[:_MOST_CHARS]
+        pieces = _pieces(text, room, one_line=one_line, diff=diff, fold=fold)
+        shown, used = _fitting(pieces, room, most_lines or len(text), is_cut=beyond > 0)
+        self._room -= units(shown)
+        self.left_out += beyond + len(text) - used
+        return escape(shown)
+
+
+def _pieces(text: str, room: int, *, one_line: bool, diff: bool, fold: bool) -> list[tuple[str, int]]:
+    """What to show, each piece with the characters it stands for: all of it, or more than there is room for."""
+    parts: Iterable[tuple[Sequence[str], int]]
+    if not fold:
+        parts = [(_spelled(text[: room + 1], one_line=one_line), 1)]
+    elif text and not text.strip(" \t\n") and not one_line:
+        parts = [((name_of(text),), len(text))]
+    else:
+        parts = _parts(text, one_line=one_line, diff=diff, most=room + 1)
+    pieces: list[tuple[str, int]] = []
+    for shown, count in parts:
+        pieces += ((piece, count) for piece in shown)
+        if len(pieces) > room:  # each needs a unit at least
+            break
+    return pieces
+
+
+def _fitting(pieces: Sequence[tuple[str, int]], room: int, most_lines: int, *, is_cut: bool) -> tuple[str, int]:
+    """The beginning that fits, with … where something is missing; and for how many characters it stands."""
+    whole = "".join(piece for piece, _ in pieces)
+    if not is_cut and units(whole) <= room and whole.count("\n") <= most_lines:
+        return whole, sum(count for _, count in pieces)
+    mark = "…" if room else ""
+    shown: list[str] = []
+    used = length = breaks = 0
+    for piece, count in pieces:
+        length += units(piece)
+        breaks += piece == "\n"
+        if length > room - len(mark) or breaks > most_lines:
+            break
+        shown.append(piece)
+        used += count
+    return "".join(shown) + mark, used
 
 
 def plain_line(text: str, most_units: int, *, mask: bool) -> str:

@@ -12,7 +12,6 @@ Form = Callable[[Fields], Content | None]
 
 FORMS: Mapping[str, Form] = {
     "Bash": commands.bash,
-    "NotebookEdit": files.notebook_edit,
     "apply_patch": files.apply_patch,
     "Read": files.read,
     "Glob": searches.glob,
@@ -26,5 +25,10 @@ FORMS: Mapping[str, Form] = {
     "ExitPlanMode": talk.plan,
     "AskUserQuestion": talk.questions,
 }
-CHANGES = {"Write": files.write, "Edit": files.edit, "MultiEdit": files.multi_edit}
+CHANGES = {
+    "Write": files.write,
+    "Edit": files.edit,
+    "MultiEdit": files.multi_edit,
+    "NotebookEdit": files.notebook_edit,
+}
 """Those that can be shown against the file as it stands."""

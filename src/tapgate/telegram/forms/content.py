@@ -16,9 +16,11 @@ class Content:
     suffix: str = ".txt"
     prose: bool = False  # the body is text for people, not code
     marked: bool = False  # and it is Markdown
+    signed: bool = False  # a change in lines with signs: where none of them can be seen, the change is not shown
     unchanged: int = 0  # lines of the file that the body leaves out
     cut: int = 0  # characters that were left out already, so that hostile inputs cost little
     cut_more: bool = False  # and it is not known how many more
+    is_command: bool = False  # the body would be run as it is
 
 
 LANGUAGES = {

@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from tapgate.core.edit_text import has_escapes
 from tapgate.model import OnDisk
 from tapgate.telegram.forms.content import LANGUAGES, READABLE, Content
 from tapgate.telegram.forms.fields import Fields
 from tapgate.telegram.setting import Setting
 
-_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.{1,200})$", re.MULTILINE)
+# Codex takes blanks around such a line.
+_PATCHED = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): ([^\n]{1,200})", re.MULTILINE)
 _MOST_PATCHED = 4
+_WITH_BREAK = "\\ with the line break behind it"
+_NO_CHANGE = "changes nothing"
 
 
 def write(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> Content | None:
@@ -43,7 +47,9 @@ def _write_facts(size: str, seen: OnDisk | None, setting: Setting) -> tuple[str,
         return (size,)
     if seen.is_new:
         return (f"new file · {size}",)
-    change = f" · +{seen.added} −{seen.removed} lines" if seen.brief or seen.diff else ""
+    change = ""
+    if seen.brief or seen.diff:
+        change = f" · +{seen.added} −{seen.removed} lines" if seen.added or seen.removed else f" · {_NO_CHANGE}"
     return (f"replaces {_bytes(seen.size_bytes)} by {size}{change}, as it was at {setting.clock(seen.at)}",)
 
 
@@ -55,11 +61,20 @@ def edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> 
     if not fields.has("file_path", "old_string", "new_string"):
         return None
     path, old, new = (fields.text(name) for name in ("file_path", "old_string", "new_string"))
-    body = _marked(old, new)
+    body, asides = _marked(old, new), _about(old, new)
     if way == 0 and seen is not None and len(seen.blocks) == 1:
-        body = seen.blocks[0]
+        body, asides = seen.blocks[0], []
     every = _every(fields, seen)
-    return fields.content(body, every, _place(seen, old, setting), head=path, language="diff", suffix=".diff")
+    return fields.content(
+        body,
+        every,
+        *asides,
+        _place(seen, old, setting, every=bool(every)),
+        head=path,
+        language="diff",
+        suffix=".diff",
+        signed=bool(body),
+    )
 
 
 def multi_edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> Content | None:
@@ -70,16 +85,20 @@ def multi_edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: in
     blocks = seen.blocks if way == 0 and seen is not None and len(seen.blocks) == len(edits) else ()
     parts = "\n".join(_parts(fields, edits, blocks))
     first = str(edits[0]["old_string"])
-    return fields.content(parts, _place(seen, first, setting), head=path, language="diff", suffix=".diff")
+    place = _place(seen, first, setting, every=edits[0].get("replace_all") is True)
+    signed = any(edit["old_string"] or edit["new_string"] for edit in edits)
+    return fields.content(parts, place, head=path, language="diff", suffix=".diff", signed=signed)
 
 
 def _parts(fields: Fields, edits: list[Any], blocks: tuple[str, ...]) -> Iterator[str]:
     for number, edit in enumerate(fields.while_room(edits), start=1):
         inside = fields.within(edit)
         old, new = inside.text("old_string"), inside.text("new_string")
+        about = [] if blocks else _about(old, new)
         # Not the call's own path again and again: it stands above, and times many edits it is no longer small.
-        facts = [inside.any("file_path") or f"edit {number}", _every(inside, None), *inside.rest()]
-        yield from (f"@@ {fact} @@" for fact in facts if fact)
+        facts = [inside.any("file_path") or f"edit {number}", _every(inside, None), *about, *inside.rest()]
+        # On one line each, so that no value can pass for lines of the diff.
+        yield from (f"@@ {fact} @@".replace("\n", "⏎") for fact in facts if fact)
         body = blocks[number - 1] if blocks else _marked(old, new)
         fields.join(inside, len(body))
         yield body
@@ -93,7 +112,7 @@ def _every(fields: Fields, seen: OnDisk | None) -> str:
     )
 
 
-def _place(seen: OnDisk | None, old: str, setting: Setting) -> str:
+def _place(seen: OnDisk | None, old: str, setting: Setting, *, every: bool) -> str:
     if seen is None:
         return ""
     when = f"at {setting.clock(seen.at)}"
@@ -101,42 +120,84 @@ def _place(seen: OnDisk | None, old: str, setting: Setting) -> str:
         return f"there was no such file {when}" if old else "new file"
     if seen.blocks:
         return f"the file as it was {when}"
-    return f"the old text was not in the file {when}" if old and seen.places == 0 else ""
+    if not old:
+        return f"the file was not empty {when}" if seen.size_bytes else ""
+    if seen.places > 1 and not every:
+        return f"the old text was in the file {seen.places} times {when}: which one is meant is not known"
+    return f"the old text was not in the file {when}" if seen.places == 0 else ""
 
 
 def _marked(old: str, new: str) -> str:
-    # With replace and not line by line: a hostile input may have 16 million lines.
-    return "\n".join(sign + text.replace("\n", f"\n{sign}") for sign, text in (("-", old), ("+", new)) if text)
+    """The two texts, where the lines around them are not known. They need not end where a line ends.
+
+    With replace and not line by line: a hostile input may have 16 million lines.
+    """
+    return "\n".join(_signed(sign, text) for sign, text in (("-", old), ("+", new)) if text)
+
+
+def _signed(sign: str, text: str) -> str:
+    lines = sign + text.removesuffix("\n").replace("\n", f"\n{sign}")
+    return f"{lines}\n{_WITH_BREAK}" if text.endswith("\n") else lines
+
+
+def _about(old: str, new: str) -> list[str]:
+    """What the two texts do to the lines around them, which do not stand there."""
+    if old == new:
+        return [_NO_CHANGE]
+    about = ["\\u escapes may become the characters they stand for"] if has_escapes(old) and has_escapes(new) else []
+    if old and not new:
+        return about if old.endswith("\n") else [*about, "with the line break behind it, where there is one"]
+    joins = old.endswith("\n") and not new.endswith("\n")
+    return [*about, "the next line joins this one"] if joins else about
 
 
 def _is_edit(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("old_string", "new_string"))
 
 
-def notebook_edit(fields: Fields) -> Content | None:
+def notebook_edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> Content | None:
     if not fields.has("notebook_path", "new_source"):
         return None
+    source = fields.text("new_source")
     kind, mode, cell = fields.text("cell_type"), fields.text("edit_mode"), fields.text("cell_id")
-    what = {"insert": "a new cell", "delete": "the cell is deleted", "replace": "replaces a cell"}.get(mode, mode)
-    return fields.content(
-        fields.text("new_source"),
-        what,
-        f"after cell {cell}" if cell and mode == "insert" else f"cell {cell}" if cell else "",
-        f"{kind} cell" if kind else "",
-        head=fields.text("notebook_path"),
-        language="markdown" if kind == "markdown" else "python",
-        suffix=".md" if kind == "markdown" else ".py",
-    )
+    if mode == "insert":
+        where = f"after cell {cell}" if cell else "before the first cell"
+    else:
+        where = f"cell {cell}" if cell else ""
+    facts = [_CELL_MODES.get(mode, mode), where, f"{kind} cell" if kind else ""]
+    if mode == "delete" and source:
+        facts.append(f"not used: {source}")
+        source = ""
+    when = f"at {setting.clock(seen.at)}" if seen is not None else ""
+    if seen is not None and seen.places == 0:
+        facts.append(f"no such cell was in the notebook {when}")
+    head = fields.text("notebook_path")
+    if way == 0 and seen is not None and seen.blocks:
+        facts.append(f"the notebook as it was {when}")
+        return fields.content(seen.blocks[0], *facts, head=head, language="diff", suffix=".diff", signed=True)
+    language, suffix = ("markdown", ".md") if kind == "markdown" else ("python", ".py")
+    return fields.content(source, *facts, head=head, language=language, suffix=suffix)
+
+
+_CELL_MODES = {
+    "insert": "a new cell",
+    "delete": "the cell is deleted",
+    "replace": "replaces a cell",
+    "": "replaces a cell",
+}
 
 
 def apply_patch(fields: Fields) -> Content | None:
     if not fields.has("command"):
         return None
     patch = fields.text("command")
-    found = [f"{what.lower()} {PurePath(path).name}" for what, path in _PATCHED.findall(patch[:16_384])]
+    found = [f"{_PATCH_WORDS[what]} {PurePath(path.strip()).name}" for what, path in _PATCHED.findall(patch[:16_384])]
     more = f" and {len(found) - _MOST_PATCHED} more" if len(found) > _MOST_PATCHED else ""
     files = f"{', '.join(found[:_MOST_PATCHED])}{more}" if found else ""
     return fields.content(patch, files, language="diff", suffix=".diff")
+
+
+_PATCH_WORDS = {"Add File": "add", "Update File": "update", "Delete File": "delete", "Move to": "move to"}
 
 
 def read(fields: Fields) -> Content | None:
