@@ -148,6 +148,10 @@ class Desk:
     def open_cards(self) -> list[Card]:
         return [self.board.card(case) for case in self.board.cases.values() if case.phase is not Phase.SETTLED]
 
+    def stale_copies(self) -> int:
+        """How many messages on phones Telegram has refused to bring up to date."""
+        return len(self.board.retries)
+
     def is_taken(self, request: Request) -> bool:
         """Whether this id belongs to another question already."""
         case = self.board.cases.get(request.id)

@@ -233,6 +233,7 @@ class Daemon:
                 "people": len(self._people),
                 "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
                 "open_requests": len(cards),
+                "stale_cards": self._engine.desk.stale_copies(),
                 "sessions": [
                     {**asdict(session), "open_requests": waiting[session.agent, session.id]}
                     for session in self._sessions.sessions()
