@@ -210,6 +210,27 @@ class DeskMachine(RuleBasedStateMachine):
             case _:
                 self.happen(EditRefused(request.id, copy, version, is_barred=fate == "barred"))
 
+    @rule(request=requests, person=st.sampled_from(PEOPLE), fates=st.tuples(st.booleans(), st.booleans()))
+    def card_changes_and_changes_back_and_is_answered_with_a_text(
+        self, request: Request, person: Person, fates: tuple[bool, bool]
+    ) -> None:
+        self.post_arrives(request, person.chat_id)
+        copy = Copy(person.chat_id, self.messages)
+        for step, is_shown in enumerate(fates):
+            if step == 0:
+                self.prompt_for_a_text_is_answered(request, person, Act.ASK_EDIT)
+            else:
+                self.happen(tap_on(request, "z", person=person, message_id=copy.message_id, seal="back"))
+            found = self.desk.board.cases.get(request.id)
+            if found is None or copy not in found.copies:
+                return
+            event = Edited if is_shown else EditRefused
+            self.happen(event(request.id, copy, found.version))
+        self.replies += 1
+        self.happen(
+            Replied(person.user_id, person.chat_id, 30_000 + self.replies, copy.message_id, "yes"),
+        )
+
     @rule(request=requests, person=st.sampled_from(PEOPLE))
     def new_message_replaces_a_card(self, request: Request, person: Person) -> None:
         found = self.desk.board.cases.get(request.id)
