@@ -106,8 +106,16 @@ class Table:
         )
 
     def prompt(self, request: Request, effects: list[Effect], *, message: int = 30) -> None:
+        """The question for a text arrives, on a phone that shows the card as it stands."""
         (asked,) = (effect for effect in effects if isinstance(effect, AskText))
+        self.show(request)
         self.desk.handle(PromptPosted(request.id, Copy(asked.chat_id, message), asked.prompt), at(self.seconds))
+
+    def show(self, request: Request) -> None:
+        """Telegram confirms that every copy shows the card as it stands."""
+        found = self.desk.board.cases[request.id]
+        for copy in tuple(found.copies):
+            self.desk.handle(Edited(request.id, copy, found.version), at(self.seconds))
 
     def confirm(self, request: Request) -> list[Effect]:
         return self.desk.handle(CallerConfirmed(request.id), at(self.seconds))

@@ -19,13 +19,16 @@ from tapgate.core.effects import (
     Post,
     Record,
     Reply,
+    Withdraw,
 )
 from tapgate.core.events import (
     AgentProbed,
     Asked,
     CallerConfirmed,
     CallerGone,
+    CopyGone,
     Edited,
+    EditRefused,
     Event,
     Left,
     Move,
@@ -43,6 +46,7 @@ from tapgate.core.events import (
     Ticked,
     ToolEnded,
     WholePosted,
+    Withdrawn,
 )
 from tapgate.model import Act, Card, Copy, Decision, Outcome, Person, Phase, Prompt, Request, Risk, Verdict
 from tests.builders import ADA, BOB, STRANGER_ID, at, make_request, tap_on
@@ -84,6 +88,9 @@ class DeskMachine(RuleBasedStateMachine):
         self.final: dict[str, tuple[Outcome | None, object]] = {}
         self.fail_next_gate = False
         self.shown_whole: set[tuple[str, int]] = set()
+        self.shown: dict[tuple[str, Copy], int] = {}  # the version that Telegram said each copy shows
+        self.versions: dict[str, int] = {}  # of each request's card, before the event
+        self.withdrawing: set[tuple[str, Copy]] = set()
 
     # What the world does
 
@@ -187,6 +194,71 @@ class DeskMachine(RuleBasedStateMachine):
     def post_goes_wrong(self, request: Request, chat: int, how: bool) -> None:
         self.happen(PostUnsure(request.id, chat) if how else PostFailed(request.id, chat, "blocked"))
 
+    @rule(
+        request=requests,
+        number=st.integers(0, 3),
+        older=st.integers(0, 1),
+        fate=st.sampled_from(["shown", "shown", "refused", "refused", "barred", "deleted"]),
+    )
+    def edit_ends(self, request: Request, number: int, older: int, fate: str) -> None:
+        found = self.desk.board.cases.get(request.id)
+        if found is None or not found.copies:
+            return
+        copy = list(found.copies)[number % len(found.copies)]
+        version = max(0, found.version - older)
+        match fate:
+            case "shown":
+                self.happen(Edited(request.id, copy, version))
+            case "deleted":
+                self.happen(CopyGone(request.id, copy))
+            case _:
+                self.happen(EditRefused(request.id, copy, version, is_barred=fate == "barred"))
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE), fates=st.tuples(st.booleans(), st.booleans()))
+    def card_changes_and_changes_back_and_is_answered_with_a_text(
+        self, request: Request, person: Person, fates: tuple[bool, bool]
+    ) -> None:
+        self.post_arrives(request, person.chat_id)
+        copy = Copy(person.chat_id, self.messages)
+        for step, is_shown in enumerate(fates):
+            if step == 0:
+                self.prompt_for_a_text_is_answered(request, person, Act.ASK_EDIT)
+            else:
+                self.happen(tap_on(request, "z", person=person, message_id=copy.message_id, seal="back"))
+            found = self.desk.board.cases.get(request.id)
+            if found is None or copy not in found.copies:
+                return
+            event = Edited if is_shown else EditRefused
+            self.happen(event(request.id, copy, found.version))
+        self.replies += 1
+        self.happen(
+            Replied(person.user_id, person.chat_id, 30_000 + self.replies, copy.message_id, "yes"),
+        )
+
+    @rule(request=requests, person=st.sampled_from(PEOPLE))
+    def new_message_replaces_a_card(self, request: Request, person: Person) -> None:
+        found = self.desk.board.cases.get(request.id)
+        if found is not None and person.chat_id in found.replacing:
+            self.messages += 1
+            self.happen(Posted(request.id, Copy(person.chat_id, self.messages), found.replacing[person.chat_id]))
+
+    @precondition(lambda self: self.withdrawing)
+    @rule(number=st.integers(0, 3))
+    def card_is_withdrawn(self, number: int) -> None:
+        request_id, copy = sorted(self.withdrawing, key=str)[number % len(self.withdrawing)]
+        self.withdrawing.discard((request_id, copy))
+        self.happen(Withdrawn(request_id, copy))
+
+    @rule(request=requests, number=st.integers(0, 3), text=st.sampled_from(["yes", "yes", "n", "because"]))
+    def reply_to_any_copy(self, request: Request, number: int, text: str) -> None:
+        """Shown, behind or withdrawn."""
+        found = self.desk.board.cases.get(request.id)
+        copies = [] if found is None else sorted({*found.copies, *found.retired}, key=str)
+        if copies:
+            copy = copies[number % len(copies)]
+            self.replies += 1
+            self.happen(Replied(copy.chat_id, copy.chat_id, 20_000 + self.replies, copy.message_id, text))
+
     @rule(request=requests, person=st.sampled_from(PEOPLE))
     def prompt_arrives(self, request: Request, person: Person) -> None:
         self.messages += 1
@@ -276,7 +348,15 @@ class DeskMachine(RuleBasedStateMachine):
         assert [(case.phase, case.answer, case.outcome, case.ran, case.caller_here) for case in others] == before
 
     def happen(self, event: Event) -> list[Effect]:
+        self.versions = {case.request.id: case.version for case in self.desk.board.cases.values()}
         effects = self.desk.handle(event, at(self.now_s))
+        match event:
+            case Posted(request_id=request_id, copy=copy, version=version) | Edited(request_id, copy, version):
+                self.shown[request_id, copy] = max(version, self.shown.get((request_id, copy), 0))
+            case Tapped(tap=tap, request_id=request_id) if tap.copy is not None:
+                self.shown.setdefault((request_id, tap.copy), 0)  # it stands there, as it was posted
+            case CopyGone(request_id=request_id, copy=copy) | Withdrawn(request_id=request_id, copy=copy):
+                self.shown[request_id, copy] = -1
         self.carry_out(effects, event)
         return effects
 
@@ -305,6 +385,8 @@ class DeskMachine(RuleBasedStateMachine):
                     self.check_card(card)
                 case AskText():
                     assert isinstance(event, Tapped)
+                case Withdraw(request_id=request_id, copy=copy):
+                    self.withdrawing.add((request_id, copy))
 
     def restart(self) -> None:
         self.desk = Desk(PEOPLE, hold_s=590)
@@ -343,11 +425,24 @@ class DeskMachine(RuleBasedStateMachine):
                 assert any(choice.decision == decision for choice in reply.request.choices)
                 if isinstance(event, Replied):
                     assert event.text == "yes" and not decision.updates, "a text allows once, or answers a question"
+            self.check_typed(request_id, event)
             chat_id = self.chat_of(event)
             if chat_id is not None and not row.fits and not row.seen:
                 assert (request_id, chat_id) in self.shown_whole, "seen before it is allowed"
         assert self.sent.setdefault(request_id, decision) == decision, "one decision for ever"
         self.waiting.discard(request_id)
+
+    def check_typed(self, request_id: str, event: Event) -> None:
+        """A text allows only what the message under which it was typed is known to show."""
+        if not isinstance(event, Replied | PromptPosted):
+            return
+        chat_id = self.chat_of(event)
+        shown = {copy: version for (one, copy), version in self.shown.items() if one == request_id}
+        if isinstance(event, Replied) and (answered := Copy(event.chat_id, event.reply_to)) in shown:
+            newest = shown[answered]
+        else:  # in reply to a question for a text, which stands beside the card
+            newest = max((version for copy, version in shown.items() if copy.chat_id == chat_id), default=-1)
+        assert newest >= self.versions[request_id], "seen before it is allowed"
 
     def chat_of(self, event: Event) -> int | None:
         match event:

@@ -23,6 +23,7 @@ from tapgate.core.effects import (
     ShowWhole,
     Sound,
     Sweep,
+    Withdraw,
 )
 from tapgate.daemon.engine import Line, Phones
 from tapgate.daemon.recorder import Records
@@ -115,6 +116,9 @@ class FakePhones:
         self._show(effect)
 
     def edit(self, effect: Edit) -> None:
+        self._show(effect)
+
+    def withdraw(self, effect: Withdraw) -> None:
         self._show(effect)
 
     def ask_text(self, effect: AskText) -> None:

@@ -77,6 +77,7 @@ async def test_rate_limits_can_be_switched_off(sim: Driver) -> None:
 
 
 ANSWERS = {
+    "400": (400, "Bad Request: message can't be edited"),
     "401": (401, "Unauthorized"),
     "403": (403, "Forbidden: bot was blocked by the user"),
     "404": (404, "Not Found"),
@@ -135,6 +136,20 @@ async def test_giving_up_on_a_stalled_send_leaves_what_was_applied(sim: Driver, 
     while (await sim.read("calls"))["calls"][0]["status"] is None:
         await sim.read("wait", since=(await sim.read("state"))["seq"], wait_s=0.2)
     assert len(await sim.messages()) == (1 if applied else 0)
+
+
+async def test_a_refusal_can_be_worded_and_kept_to_one_message_or_to_formatted_texts(sim: Driver) -> None:
+    first, second = [(await sim.send("x")).result["message_id"] for _ in range(2)]
+
+    async def edit(message_id: int, **more: str) -> str | None:
+        outcome = await sim.call("editMessageText", chat_id=ADA, message_id=message_id, text=f"{more}", **more)
+        return outcome.description if outcome.status != 200 else None
+
+    await sim.control("faults", method="editMessageText", kind="400", times=-1, message_id=first, description="No.")
+    assert (await edit(first), await edit(second)) == ("No.", None)
+    await sim.client.delete("/control/faults")
+    await sim.control("faults", method="editMessageText", kind="400", times=-1, only_html=True)
+    assert (await edit(first), await edit(first, parse_mode="HTML")) == (None, "Bad Request: message can't be edited")
 
 
 async def test_faults_can_be_listed_and_cleared(sim: Driver) -> None:

@@ -11,9 +11,11 @@ import anyio
 import pytest
 from telegram.error import BadRequest, Forbidden, NetworkError, RetryAfter, TelegramError, TimedOut
 
-from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sweep
+from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sweep, Withdraw
 from tapgate.core.events import (
+    CopyGone,
     Edited,
+    EditRefused,
     Event,
     PollResumed,
     Posted,
@@ -24,6 +26,7 @@ from tapgate.core.events import (
     Tapped,
     Ticked,
     WholePosted,
+    Withdrawn,
 )
 from tapgate.model import Copy, Outcome, Prompt
 from tapgate.telegram.api import Api
@@ -215,24 +218,182 @@ def test_an_edit_is_told_when_it_is_done() -> None:
     assert data.get("reply_markup") is None  # the buttons are gone
 
 
+UNCHANGED = BadRequest("Message is not modified: specified new message content and reply markup are the same")
+LOST = BadRequest("Message to edit not found")
+REFUSED = BadRequest("Message can't be edited")
+
+
 @pytest.mark.parametrize(
-    ("words", "reported"),
+    ("error", "heard", "reported"),
     [
-        ("Bad Request: message is not modified: specified new message content and reply markup are the same", False),
-        ("Bad Request: message to edit not found", True),
+        (UNCHANGED, Edited(make_request().id, Copy(ADA, 5), 0), False),
+        (LOST, CopyGone(make_request().id, Copy(ADA, 5)), True),
     ],
 )
-def test_an_unchanged_card_is_a_success_and_a_lost_one_is_let_go(words: str, reported: bool) -> None:
-    request = make_request()
+def test_an_unchanged_card_is_shown_and_a_deleted_one_is_told(error: Exception, heard: Event, reported: bool) -> None:
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("editMessageText", error)
+        edge.front.edit(Edit(settled_card(make_request(), Outcome.EXPIRED), (Copy(ADA, 5),)))
+
+    edge = at_the_edge(main)
+    assert edge.heard == [heard]
+    assert bool(edge.reports) is reported
+    assert len(edge.api.made) == 1
+
+
+# Edits that are refused
+
+
+def test_an_edit_whose_formatting_is_refused_is_made_without() -> None:
+    request = make_request(tool_input={"command": "a < b && c"})
 
     async def main(edge: Edge) -> None:
-        edge.api.refuse("editMessageText", BadRequest(words))
-        edge.front.edit(Edit(settled_card(request, Outcome.EXPIRED), (Copy(ADA, 5),)))
+        edge.api.refuse("editMessageText", BadRequest("Can't parse entities: unsupported start tag"))
+        edge.front.edit(Edit(open_card(request), (Copy(ADA, 5),)))
 
     edge = at_the_edge(main)
     assert edge.heard == [Edited(request.id, Copy(ADA, 5), 0)]
-    assert bool(edge.reports) is reported
+    data = edge.api.made[1][1]
+    assert data["parse_mode"] != "HTML" and "\na < b && c\n" in data["text"]
+    assert data["reply_markup"] is not None and data["link_preview_options"].is_disabled
+
+
+def test_an_open_card_that_cannot_be_edited_keeps_its_buttons_and_is_not_called_shown() -> None:
+    """A new message comes first: without its buttons nobody could say no meanwhile."""
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("editMessageText", *[REFUSED] * 9)
+        edge.front.edit(Edit(replace(open_card(request), version=4), (Copy(ADA, 5),)))
+
+    edge = at_the_edge(main)
+    assert edge.heard == [EditRefused(request.id, Copy(ADA, 5), 4)]
+    assert [endpoint for endpoint, _ in edge.api.made] == ["editMessageText"] * 2
+
+
+def test_a_settled_card_that_cannot_be_edited_loses_its_buttons_and_is_not_called_shown() -> None:
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("editMessageText", *[REFUSED] * 9)
+        edge.front.edit(Edit(settled_card(request, Outcome.DENIED), (Copy(ADA, 5),)))
+
+    edge = at_the_edge(main)
+    assert edge.heard == [EditRefused(request.id, Copy(ADA, 5), 0)]
+    assert [endpoint for endpoint, _ in edge.api.made] == ["editMessageText"] * 2 + ["editMessageReplyMarkup"]
+
+
+def test_a_blocked_bot_does_not_try_every_way_to_edit() -> None:
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("editMessageText", Forbidden("bot was blocked by the user"))
+        edge.front.edit(Edit(settled_card(request, Outcome.DENIED), (Copy(ADA, 5),)))
+
+    edge = at_the_edge(main)
+    assert edge.heard == [EditRefused(request.id, Copy(ADA, 5), 0, is_barred=True)]
     assert len(edge.api.made) == 1
+
+
+def test_an_edit_that_is_answered_with_nonsense_is_not_called_shown() -> None:
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("editMessageText", *[{"message_id": "x"}] * 9)
+        edge.front.edit(Edit(open_card(request), (Copy(ADA, 5),)))
+
+    assert at_the_edge(main).heard == [EditRefused(request.id, Copy(ADA, 5), 0)]
+
+
+def test_a_429_in_the_middle_goes_on_where_it_was() -> None:
+    """Otherwise a Telegram that refuses and slows down in turn would be asked again without end."""
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("editMessageText", REFUSED, RetryAfter(5), REFUSED)
+        edge.api.refuse("editMessageReplyMarkup", RetryAfter(5), UNCHANGED)
+        edge.front.edit(Edit(settled_card(request, Outcome.DENIED), (Copy(ADA, 5),)))
+        await anyio.sleep(60)
+
+    edge = at_the_edge(main)
+    assert edge.heard == [EditRefused(request.id, Copy(ADA, 5), 0)]
+    modes = [data.get("parse_mode") for endpoint, data in edge.api.made if endpoint == "editMessageText"]
+    assert [mode == "HTML" for mode in modes] == [True, False, False]
+    assert len(edge.api.made) == 5
+
+
+def test_a_refused_edit_does_not_hold_up_what_comes_after_it() -> None:
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("editMessageText", *[REFUSED] * 9)
+        edge.front.edit(Edit(open_card(make_request()), (Copy(ADA, 5),)))
+        edge.front.post(Post(open_card(make_request(2)), (ADA,)))
+
+    assert Posted(make_request(2).id, Copy(ADA, 73), 0) in at_the_edge(main).heard
+
+
+def test_a_card_that_replaces_another_says_which_and_one_that_tells_an_end_is_silent() -> None:
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.front.post(Post(open_card(request), (ADA,), reply_to=5))
+        edge.front.post(Post(settled_card(request, Outcome.DENIED), (ADA,), reply_to=5, is_silent=True))
+
+    (_, first), (_, second) = at_the_edge(main).api.made
+    assert first["reply_parameters"].message_id == second["reply_parameters"].message_id == 5
+    assert not first.get("disable_notification") and second["disable_notification"]
+
+
+def test_the_message_that_tells_an_end_is_not_taken_back_by_the_next_edit() -> None:
+    request = make_request()
+
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("sendMessage", RetryAfter(30))
+        edge.front.post(Post(settled_card(request, Outcome.DENIED), (ADA,), reply_to=5, is_silent=True))
+        await anyio.sleep(5)
+        edge.front.edit(Edit(settled_card(request, Outcome.DENIED), (Copy(ADA, 5),)))
+        await anyio.sleep(60)
+
+    assert any(isinstance(event, Posted) for event in at_the_edge(main).heard)
+
+
+@pytest.mark.parametrize(
+    ("errors", "heard"),
+    [
+        ({}, Withdrawn(make_request().id, Copy(ADA, 5))),
+        ({"editMessageText": REFUSED}, Withdrawn(make_request().id, Copy(ADA, 5))),
+        ({"editMessageText": LOST}, CopyGone(make_request().id, Copy(ADA, 5))),
+        ({"editMessageText": REFUSED, "editMessageReplyMarkup": UNCHANGED}, Withdrawn(make_request().id, Copy(ADA, 5))),
+        ({"editMessageText": REFUSED, "editMessageReplyMarkup": REFUSED}, None),
+    ],
+)
+def test_a_replaced_card_is_withdrawn_once_telegram_says_so(errors: dict[str, Exception], heard: Event | None) -> None:
+    async def main(edge: Edge) -> None:
+        for endpoint, error in errors.items():
+            edge.api.refuse(endpoint, error)
+        edge.front.withdraw(Withdraw(make_request().id, Copy(ADA, 5)))
+
+    edge = at_the_edge(main)
+    assert edge.heard == ([heard] if heard is not None else [])
+    assert edge.api.made[0][1].get("reply_markup") is None
+    assert bool(edge.reports) is (heard is None)
+
+
+def test_a_card_that_is_refused_with_its_formatting_for_any_reason_is_tried_without() -> None:
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("sendMessage", BadRequest("ENTITY_BOUNDS_INVALID"))
+        edge.front.post(Post(open_card(make_request()), (ADA,)))
+
+    assert at_the_edge(main).heard == [Posted(make_request().id, Copy(ADA, 72), 0)]
+
+
+def test_a_card_that_cannot_be_posted_with_its_buttons_is_not_posted() -> None:
+    async def main(edge: Edge) -> None:
+        edge.api.refuse("sendMessage", *[BadRequest("BUTTON_DATA_INVALID")] * 9)
+        edge.front.post(Post(open_card(make_request()), (ADA,)))
+
+    edge = at_the_edge(main)
+    assert edge.heard == [PostFailed(make_request().id, ADA, "BUTTON_DATA_INVALID")]
+    assert len(edge.api.made) == 2
 
 
 def test_a_card_that_is_settled_before_it_was_sent_is_not_sent_at_all() -> None:
@@ -394,7 +555,8 @@ def test_a_file_that_was_not_taken_is_not_called_seen() -> None:
 
     edge = at_the_edge(main)
     assert edge.heard == []
-    assert edge.reports == ["Telegram refused: file is too big"]
+    assert edge.reports == ["a file could not be sent to chat 1001: file is too big"]
+    assert edge.api.made[1][1]["text"] == "The file could not be sent: file is too big."
 
 
 def test_a_prompt_is_deleted_and_one_that_is_gone_is_no_trouble() -> None:

@@ -105,6 +105,9 @@ def describe(found: dict[str, Any], *, now: float) -> list[str]:
         f"people:   {', '.join(people) or found['people']}",
         f"open:     {found['open_requests']}",
     ]
+    stale = found.get("stale_cards")
+    if stale:
+        lines.append(f"cards:    {stale} could not be updated: Telegram refuses it; tried again from time to time")
     sessions = found.get("sessions")
     if sessions is None:
         return lines

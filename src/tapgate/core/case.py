@@ -53,6 +53,9 @@ class Case:
     away_until: float | None = None  # a caller that broke off in a restart is expected back until then
     pending: set[int] = field(default_factory=set)  # chats that a card is on its way to
     copies: dict[Copy, int] = field(default_factory=dict)  # each with the version that it shows
+    retired: set[Copy] = field(default_factory=set)  # messages that count no more: replaced by another, or deleted
+    replacing: dict[int, int] = field(default_factory=dict)  # chats a new message goes to, and the version it shows
+    is_reposted: bool = False  # all copies were deleted once, and it was posted again
     prompts: dict[Copy, Prompt] = field(default_factory=dict)  # questions for a text
     asking: set[tuple[int, Prompt]] = field(default_factory=set)  # the chat of each that is on its way
     seen_in: set[int] = field(default_factory=set)  # chats that have the whole content
@@ -70,6 +73,7 @@ class Case:
     ran: Ran = Ran.UNKNOWN
     refreshed: bool = False
     version: int = 0
+    changed_at: int = 0  # the version since which the card names other risks than before; 0 where it never did
     background: Background = NO_BACKGROUND
     risks: tuple[Risk, ...] = ()
     draft: Draft = NO_DRAFT

@@ -53,7 +53,9 @@ from tapgate.core.events import (
     Asked,
     CallerConfirmed,
     CallerGone,
+    CopyGone,
     Edited,
+    EditRefused,
     Event,
     Left,
     Move,
@@ -72,6 +74,7 @@ from tapgate.core.events import (
     Ticked,
     ToolEnded,
     WholePosted,
+    Withdrawn,
 )
 from tapgate.core.matching import match_ended, supersedes, why_left
 from tapgate.core.memory import Remembered
@@ -83,6 +86,7 @@ from tapgate.model import (
     NO_OPINION,
     Act,
     Answer,
+    Background,
     Card,
     Choice,
     Copy,
@@ -108,6 +112,7 @@ TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
 CHANGED = "This button is not on the card as it stands now, so nothing happened."
 JUST_CHANGED = "The card has just changed, so nothing happened: look at it again, then answer."
+REPLACED = "A newer message has replaced this card, so nothing happened: answer there."
 HEARD_KEPT = 1000  # to know a repeated update when it comes
 
 Assess = Callable[[Request], tuple[Risk, ...]]
@@ -161,13 +166,17 @@ class Desk:
                 return edited_request(found.request, Draft(text=text))
         return None
 
+    def stale_copies(self) -> int:
+        """How many messages on phones Telegram has refused to bring up to date."""
+        return len(self.board.retries)
+
     def is_taken(self, request: Request) -> bool:
         """Whether this id belongs to another question already, or to another user's."""
         case = self.board.cases.get(request.id)
         return case is not None and _origin(case.request) != _origin(request)
 
     def next_deadline(self) -> float | None:
-        times = [case.next_deadline() for case in self.board.cases.values()]
+        times = [*(case.next_deadline() for case in self.board.cases.values()), self.board.retries.next_due()]
         return min((time for time in times if time is not None), default=None)
 
     # The one door
@@ -209,7 +218,13 @@ class Desk:
             case PostFailed():
                 effects += self._on_post_failed(event, now)
             case Edited():
-                effects += self._on_edited(event)
+                effects += self.board.edited(event)
+            case EditRefused():
+                effects += self.board.refused(event, now.mono)
+            case Withdrawn():
+                effects += self.board.withdrawn(event)
+            case CopyGone():
+                effects += self._on_copy_gone(event, now)
             case PromptPosted():
                 effects += self._on_prompt_posted(event, now)
             case WholePosted():
@@ -222,7 +237,7 @@ class Desk:
                 effects += self._on_stopped(now)
             case Ticked():
                 pass
-        return effects + self.board.tell_places()
+        return effects + self.board.retry_due(now.mono) + self.board.tell_places()
 
     def restore(self, remembered: Iterable[Remembered], now: Instant) -> list[Effect]:
         """Take up what an earlier run left: open requests wait for their callers, unfinished edits are made."""
@@ -303,6 +318,9 @@ class Desk:
         if found.away_until is not None:  # after a restart its card is sent only now
             found.expect_delivery(now.mono)
         found.away_until = found.leave_by = found.left = None
+        is_changed = found.risks != event.risks or not _looks_alike(found.background, event.background)
+        if found.risks != event.risks:
+            found.changed_at = found.version + 1
         found.background = event.background
         found.risks = event.risks
         found.fits = found.fits and event.fits  # the file that it is shown against may be another by now
@@ -311,9 +329,11 @@ class Desk:
             assert found.answer is not None
             return [Reply(found.request, found.answer.decision)]
         found.phase = Phase.OPEN
+        found.version += is_changed
+        effects = self.board.edit(found) if is_changed else []
         if found.pending:
-            return self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
-        return []
+            effects += self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
+        return effects
 
     # The phone
 
@@ -355,6 +375,9 @@ class Desk:
             unseen = not found.is_whole(tap.copy.chat_id)
             told = AnswerTap(tap.query_id, UNSEEN if unseen else CHANGED, True)
             return [*effects, told, *([] if unseen else self.board.show_again(found, tap.copy))]
+        if found.copies.get(tap.copy, 0) < found.changed_at and drafts.leads_to_allow(choice):
+            # The button is the same as before; what is said above it on that phone is not.
+            return [*effects, AnswerTap(tap.query_id, JUST_CHANGED, True), *self.board.show_again(found, tap.copy)]
         return effects + self._take(found, person, choice, event, now)
 
     def _take(self, found: Case, person: Person, choice: Choice, event: Tapped, now: Instant) -> list[Effect]:
@@ -412,7 +435,7 @@ class Desk:
             if prompt is not None and prompt.user_id == event.user_id:
                 return self._on_typed(found, person, prompt, event, now)
         for found in self.board.cases.values():
-            if answered in found.copies:
+            if answered in found.copies or answered in found.retired:
                 return self._on_card_reply(found, person, event, now)
         asked = ((chat_id, prompt.user_id) for found in self.board.cases.values() for chat_id, prompt in found.asking)
         if (event.chat_id, event.user_id) in asked:
@@ -427,6 +450,9 @@ class Desk:
             refused = why_not_edit(found, event.chat_id, text)
         if refused is None and prompt.purpose is Act.ASK_ANSWER and not self._is_asked(found, prompt, event.chat_id):
             refused = "The card has gone on: answer what it asks now."
+        if refused is None and prompt.purpose is Act.ASK_ANSWER and not self.board.is_current_in(found, event.chat_id):
+            # The answers to the questions before go out with this one, and they are not shown here as they stand.
+            refused = JUST_CHANGED
         if refused is not None:
             return [Say(event.chat_id, event.message_id, refused)]
         match prompt.purpose:
@@ -450,10 +476,12 @@ class Desk:
             return [Say(event.chat_id, event.message_id, refused)]
         offered = {choice.key: choice for choice in self.board.card(found, event.chat_id).choices}
         form, meaning = found.request.form, meaning_of(text)
-        behind = self.board.mend(found, Copy(event.chat_id, event.reply_to))
+        copy = Copy(event.chat_id, event.reply_to)
+        behind = not self.board.shows_current(found, copy)
         if behind and ((form is not None and "q" in offered) or (meaning is Meaning.YES and "a" in offered)):
             # A text has no seal: it may mean what the card said before, another command or another question.
-            return [Say(event.chat_id, event.message_id, JUST_CHANGED), *behind]
+            why = REPLACED if copy in found.retired else JUST_CHANGED
+            return [Say(event.chat_id, event.message_id, why), *self.board.mend(found, copy)]
         if form is not None and "q" in offered:
             return self._fill_in(found, person, drafts.with_typed(form, found.draft, text), now)
         if meaning is Meaning.YES:
@@ -650,7 +678,9 @@ class Desk:
             found.pending.discard(event.copy.chat_id)
             found.copies[event.copy] = max(event.version, found.copies.get(event.copy, 0))
             effects.append(Record(found.request.id, CopyEntry(found.request.id, event.copy, event.version)))
+            found.replacing.pop(event.copy.chat_id, None)
             effects += self.board.mend(found, event.copy)
+            effects += self.board.withdraw_older(found, event.copy)
         return effects + self.board.sweep(event.copy)
 
     def _on_post_failed(self, event: PostFailed, now: Instant) -> list[Effect]:
@@ -658,18 +688,24 @@ class Desk:
         if found is None:
             return []
         found.pending.discard(event.chat_id)
+        found.replacing.pop(event.chat_id, None)
         if found.phase is Phase.OPEN and not found.pending and not found.copies:
             return self._settle(found, Outcome.NOT_SHOWN, now, detail=event.reason)
         return []
 
-    def _on_edited(self, event: Edited) -> list[Effect]:
+    def _on_copy_gone(self, event: CopyGone, now: Instant) -> list[Effect]:
+        """Somebody deleted the message. If it was the last one, nobody can see the request: it is posted once more."""
         found = self.board.cases.get(event.request_id)
         if found is None or event.copy not in found.copies:
             return []
-        found.copies[event.copy] = max(event.version, found.copies[event.copy])
-        if found.phase is Phase.SETTLED and event.version == found.version:
-            return [Record(found.request.id, ShownEntry(found.request.id, event.copy, event.version))]
-        return []
+        effects = self.board.retire(found, event.copy)
+        if found.phase is not Phase.OPEN or found.copies or found.pending:
+            return effects
+        if found.is_reposted:
+            return effects + self._settle(found, Outcome.NOT_SHOWN, now, detail="its card was deleted")
+        found.is_reposted = True
+        found.pending = set(found.chats) & set(self.board.roster.chats)
+        return effects + self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
 
     def _on_whole_posted(self, event: WholePosted) -> list[Effect]:
         found = self.board.cases.get(event.request_id)
@@ -762,6 +798,9 @@ class Desk:
         found.version += 1
         entry = SettledEntry(found.request.id, outcome, now.wall, detail, found.version)
         effects: list[Effect] = [Record(found.request.id, entry)]
+        effects += [
+            Record(found.request.id, ShownEntry(found.request.id, copy, found.version)) for copy in found.retired
+        ]
         if unanswered and found.caller_here:
             effects.append(Reply(found.request, NO_OPINION, words.ended(found.card())))
         effects += [Retract(copy) for copy in found.prompts]
@@ -797,6 +836,12 @@ class Desk:
 def _origin(request: Request) -> tuple[str, str, int]:
     """What must be the same where a caller comes back with its id: the bytes, the agent, the user."""
     return request.digest, request.caller.agent, request.caller.uid
+
+
+def _looks_alike(one: Background, other: Background) -> bool:
+    """Whether both say the same, whenever each was looked at."""
+    files = [None if seen.on_disk is None else replace(seen.on_disk, at=0.0) for seen in (one, other)]
+    return (one.why, one.links) == (other.why, other.links) and files[0] == files[1]
 
 
 def _answered(effects: list[Effect], answer: AnswerTap) -> list[Effect]:

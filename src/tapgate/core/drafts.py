@@ -49,6 +49,13 @@ def refuses(choice: Choice) -> bool:
     return choice.act in (Act.ASK_REASON, Act.RELEASE)
 
 
+def leads_to_allow(choice: Choice) -> bool:
+    """Whether it allows something, or answers a part of what will: then everything it stands under must be seen."""
+    if choice.act is Act.DECIDE:
+        return choice.decision.verdict is Verdict.ALLOW
+    return choice.act in (Act.CONFIRM, Act.ALLOW_LISTED, Act.PICK, Act.NEXT)
+
+
 def stands(choice: Choice) -> bool:
     """Whether more than this one call is allowed by it."""
     return bool(choice.saved or choice.decision.updates)
@@ -133,7 +140,15 @@ def _options(form: Form, draft: Draft) -> tuple[Choice, ...]:
         choices.append(Choice("k", "Done" if is_last else "Next", Act.NEXT, tone=Tone.GOOD))
     if number > 0:
         choices.append(Choice("z", "Back", Act.BACK))
-    return sealed(choices, number)
+    # What goes on to the next question, or sends the answers, takes all answers so far with it: it fits only a card
+    # that shows them as they are. A check mark can be set on a card that does not show the last one yet.
+    so_far: Json = [[list(given.picks), given.typed] for given in draft.given]
+    goes_on = [choice.act is Act.NEXT or (choice.act is Act.PICK and not question.many) for choice in choices]
+    return tuple(
+        one
+        for choice, bound in zip(choices, goes_on, strict=True)
+        for one in (sealed([choice], number, so_far) if bound else sealed([choice], number))
+    )
 
 
 # A changed text

@@ -30,7 +30,7 @@ class CopyEntry:
 
 @dataclass(frozen=True, slots=True)
 class ShownEntry:
-    """A copy shows this version of the card."""
+    """A copy shows this version of the card, or is of no more use: withdrawn, or deleted on the phone."""
 
     request_id: str
     copy: Copy
@@ -113,6 +113,8 @@ class AnswerTap:
 class Post:
     card: Card
     chats: tuple[int, ...]
+    reply_to: int = 0  # the message that it replaces
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +122,14 @@ class Edit:
     card: Card
     copies: tuple[Copy, ...]
     idle: bool = False  # only when nothing else is to be sent there
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """Another message has replaced this one: take its buttons off and say so there."""
+
+    request_id: str
+    copy: Copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,4 +193,6 @@ class Probe:
     after_s: float
 
 
-Effect = Record | Reply | AnswerTap | Post | Edit | AskText | ShowWhole | Retract | Say | Sweep | Sound | Probe
+Effect = (
+    Record | Reply | AnswerTap | Post | Edit | Withdraw | AskText | ShowWhole | Retract | Say | Sweep | Sound | Probe
+)

@@ -68,6 +68,32 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
+class EditRefused:
+    """Telegram will not show this version there: the copy still shows what it showed before."""
+
+    request_id: str
+    copy: Copy
+    version: int
+    is_barred: bool = False  # the bot may not write to this chat at all
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A message that another one has replaced has no buttons any more."""
+
+    request_id: str
+    copy: Copy
+
+
+@dataclass(frozen=True, slots=True)
+class CopyGone:
+    """This message does not exist any more: somebody deleted it."""
+
+    request_id: str
+    copy: Copy
+
+
+@dataclass(frozen=True, slots=True)
 class PromptPosted:
     """The question for a text stands in the chat; a reply to it will count."""
 
@@ -190,6 +216,9 @@ Event = (
     | PostFailed
     | Sounded
     | Edited
+    | EditRefused
+    | Withdrawn
+    | CopyGone
     | PromptPosted
     | WholePosted
     | Tapped

@@ -259,6 +259,7 @@ class Daemon:
                 "people": len(self._people),
                 "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
                 "open_requests": len(requests),
+                "stale_cards": self._engine.desk.stale_copies(),
                 "sessions": [
                     {**asdict(session), "open_requests": waiting[session.uid, session.agent, session.id]}
                     for session in self._sessions.sessions(uid=only)

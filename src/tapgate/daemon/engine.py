@@ -28,6 +28,7 @@ from tapgate.core.effects import (
     ShowWhole,
     Sound,
     Sweep,
+    Withdraw,
 )
 from tapgate.core.events import AgentProbed, Asked, Event, PromptPosted, RecordFailed, Replied, Ticked
 from tapgate.core.memory import Remembered
@@ -48,6 +49,7 @@ class Phones(Protocol):
     def answer_tap(self, effect: AnswerTap) -> None: ...
     def post(self, effect: Post) -> None: ...
     def edit(self, effect: Edit) -> None: ...
+    def withdraw(self, effect: Withdraw) -> None: ...
     def ask_text(self, effect: AskText) -> None: ...
     def show_whole(self, effect: ShowWhole) -> None: ...
     def retract(self, effect: Retract) -> None: ...
@@ -257,7 +259,9 @@ class Engine:
             sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
             line.send_last(encode_frame(Kind.PASS, sentence.encode("utf-8", "replace")))
 
-    def _show(self, effect: AnswerTap | Post | Edit | AskText | ShowWhole | Retract | Say | Sweep | Sound) -> None:
+    def _show(
+        self, effect: AnswerTap | Post | Edit | Withdraw | AskText | ShowWhole | Retract | Say | Sweep | Sound
+    ) -> None:
         assert self._phones is not None
         match effect:
             case AnswerTap():
@@ -266,6 +270,8 @@ class Engine:
                 self._phones.post(effect)
             case Edit():
                 self._phones.edit(effect)
+            case Withdraw():
+                self._phones.withdraw(effect)
             case AskText():
                 self._phones.ask_text(effect)
             case ShowWhole():

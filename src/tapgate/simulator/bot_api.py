@@ -92,7 +92,7 @@ class BotApi:
         except ClientDisconnect:
             raise NoAnswerError(_HUNG_UP, "the caller hung up in the middle of its call") from None
         call.params = params.recorded()
-        fault = self._faults.take(name)
+        fault = self._faults.take(name, params.values)
         if fault is None:
             return await _unless_gone(request, self._perform(name, params, call))
         return await self._misbehave(request, fault, name, params, call)

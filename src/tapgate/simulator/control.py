@@ -71,6 +71,9 @@ class FaultInput(_Input):
     retry_after: Annotated[int, Field(gt=0)] | None = None
     stall_s: Annotated[float, Field(ge=0)] | None = None
     applied: bool = False
+    description: str | None = None
+    only_html: bool = False
+    message_id: int = 0
 
 
 class ClockInput(_Input):

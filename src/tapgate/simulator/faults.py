@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 from .model import Json
 from .refusal import RefusedError, conflict, too_many_requests
 
-Kind = Literal["401", "403", "404", "404html", "409", "429", "500", "502", "stall", "drop", "garbage", "empty"]
+Kind = Literal["400", "401", "403", "404", "404html", "409", "429", "500", "502", "stall", "drop", "garbage", "empty"]
 KINDS: Final[Sequence[Kind]] = get_args(Kind)
 FOR_EVER: Final = -1
 
@@ -28,6 +28,19 @@ class Fault:
     stall_s: float = 30.0
     applied: bool = False
     """The call takes effect first, and only its answer is lost."""
+    description: str = "Bad Request: message can't be edited"
+    """What a 400 says."""
+    only_html: bool = False
+    """Calls without a parse mode go through."""
+    message_id: int = 0
+    """Only calls about this message; 0 for any."""
+
+    def hits(self, method: str, params: Json) -> bool:
+        if self.method != "*" and self.method.lower() != method.lower():
+            return False
+        if self.message_id and str(params.get("message_id")) != str(self.message_id):
+            return False
+        return not self.only_html or bool(params.get("parse_mode"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +66,9 @@ class Faults:
     def waiting(self) -> list[Fault]:
         return list(self._waiting)
 
-    def take(self, method: str) -> Fault | None:
+    def take(self, method: str, params: Json) -> Fault | None:
         for index, fault in enumerate(self._waiting):
-            if fault.method == "*" or fault.method.lower() == method.lower():
+            if fault.hits(method, params):
                 if fault.times == 1:
                     del self._waiting[index]
                 elif fault.times != FOR_EVER:
@@ -67,6 +80,8 @@ class Faults:
 def render_fault(fault: Fault) -> Reply:
     """The wrong answer of a fault that answers at all."""
     match fault.kind:
+        case "400":
+            return render_refusal(RefusedError(400, fault.description))
         case "401":
             return render_refusal(RefusedError(401, "Unauthorized"))
         case "403":

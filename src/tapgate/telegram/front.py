@@ -15,13 +15,16 @@ from telegram import (
     InlineKeyboardMarkup,
     InputFile,
     LinkPreviewOptions,
+    Message,
     ReplyParameters,
 )
 from telegram.constants import ParseMode
 
-from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep
+from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep, Withdraw
 from tapgate.core.events import (
+    CopyGone,
     Edited,
+    EditRefused,
     Event,
     PollResumed,
     Posted,
@@ -33,12 +36,14 @@ from tapgate.core.events import (
     Tapped,
     Ticked,
     WholePosted,
+    Withdrawn,
 )
 from tapgate.model import Background, Card, Copy, Phase, Request, Tap
 from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
+from tapgate.telegram.edits import Fate, InPlace
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
@@ -52,10 +57,10 @@ WORKER_BYTES = 128 * 1024
 SWEEP_AGAIN_S = 30.0
 OVER_KEPT = 1000
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
-_UNCHANGED = "message is not modified"  # python-telegram-bot capitalises Telegram's words
 _SAID_UNITS = 1000
 _ANSWER_UNITS = 200  # Telegram's limit for a callback answer
 _ORPHAN = "This card does not count. If its question is still open, it stands on another one."
+_ABOUT_CHAT = re.compile(r"(?i)chat|user|peer|rights|topic")  # refusals that another text would meet as well
 
 
 class Front:
@@ -120,7 +125,7 @@ class Front:
 
     def post(self, effect: Post) -> None:
         for chat_id in effect.chats:
-            self.outbox.put(self._post_job(effect.card, chat_id))
+            self.outbox.put(self._post_job(effect, chat_id))
 
     def edit(self, effect: Edit) -> None:
         if effect.card.phase is Phase.SETTLED:
@@ -131,6 +136,9 @@ class Front:
                 self.outbox.cancel(chat_id, ("post", effect.card.request.id))
         for copy in effect.copies:
             self.outbox.put(self._edit_job(effect.card, copy, idle=effect.idle))
+
+    def withdraw(self, effect: Withdraw) -> None:
+        self.outbox.put(self._withdraw_job(effect.request_id, effect.copy))
 
     def ask_text(self, effect: AskText) -> None:
         request_id, prompt = effect.card.request.id, effect.prompt
@@ -225,28 +233,34 @@ class Front:
                 self._report(f"a tap could not be answered ({error})")
                 return
 
-    def _post_job(self, card: Card, chat_id: int) -> Job:
-        request_id = card.request.id
+    def _post_job(self, effect: Post, chat_id: int) -> Job:
+        card, request_id = effect.card, effect.card.request.id
+        replaced = ReplyParameters(effect.reply_to, allow_sending_without_reply=True) if effect.reply_to else None
+
+        async def send(text: str, parse_mode: ParseMode | None) -> Message:
+            return await calling(
+                self._api.send_message(
+                    chat_id,
+                    text,
+                    parse_mode=parse_mode,
+                    reply_markup=_markup(card, self._setting),
+                    reply_parameters=replaced,
+                    disable_notification=effect.is_silent or None,
+                    link_preview_options=_NO_PREVIEW,
+                )
+            )
 
         async def call() -> None:
             if card.phase is not Phase.SETTLED and request_id in self._over:
                 return  # it ended while an earlier try was under way: nobody is to be woken for it
-            text, markup = await self._rendered(card), _markup(card, self._setting)
+            text = await self._rendered(card)
             try:
-                message = await calling(
-                    self._api.send_message(
-                        chat_id,
-                        text,
-                        parse_mode=ParseMode.HTML,
-                        reply_markup=markup,
-                        link_preview_options=_NO_PREVIEW,
-                    )
-                )
+                message = await send(text, ParseMode.HTML)
             except RefusedError as error:
-                if "parse" not in str(error):
+                if isinstance(error, BarredError) or ("parse" not in str(error) and _ABOUT_CHAT.search(str(error))):
                     raise
                 self._report(f"a card had to be sent without formatting: {error}")
-                message = await calling(self._api.send_message(chat_id, _plain(text), reply_markup=markup))
+                message = await send(_plain(text), None)
             await self._emit(Posted(request_id, Copy(chat_id, message.message_id), card.version), None)
 
         async def failed(reason: str) -> None:
@@ -256,37 +270,66 @@ class Front:
         async def unsure() -> None:
             await self._emit(PostUnsure(request_id, chat_id), None)
 
-        return Job(chat_id, ("post", request_id), call, failed, unsure)
+        # What tells of an end is not taken back with the end: it has a key of its own.
+        return Job(chat_id, ("told" if card.phase is Phase.SETTLED else "post", request_id), call, failed, unsure)
 
     def _edit_job(self, card: Card, copy: Copy, *, idle: bool) -> Job:
-        async def done() -> None:
-            await self._emit(Edited(card.request.id, copy, card.version), None)
+        """As it should be, else without formatting. A card that has ended loses its buttons in any case."""
+        request_id, markup = card.request.id, _markup(card, self._setting)
+
+        async def show(parse_mode: ParseMode | None) -> None:
+            text = await self._rendered(card)
+            await self._api.edit_message_text(
+                text if parse_mode is not None else _plain(text),
+                chat_id=copy.chat_id,
+                message_id=copy.message_id,
+                parse_mode=parse_mode,
+                reply_markup=markup,
+                link_preview_options=_NO_PREVIEW,
+            )
+
+        edit = InPlace(lambda: show(ParseMode.HTML), lambda: show(None))
+        bare = InPlace(lambda: self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
 
         async def call() -> None:
-            try:
-                await calling(
-                    self._api.edit_message_text(
-                        await self._rendered(card),
-                        chat_id=copy.chat_id,
-                        message_id=copy.message_id,
-                        parse_mode=ParseMode.HTML,
-                        reply_markup=_markup(card, self._setting),
-                        link_preview_options=_NO_PREVIEW,
-                    )
-                )
-            except BarredError as error:
-                # Not shown, and not forgotten: a tap after the bot is let in again, or the next start, puts it right.
-                self._report(f"a card in chat {copy.chat_id} could not be edited: {error}")
+            fate = await edit.run()
+            if fate is Fate.SHOWN:
+                await self._emit(Edited(request_id, copy, card.version), None)
                 return
-            await done()
+            self._report(f"a card in chat {copy.chat_id} could not be edited: {edit.reason or 'it was deleted'}")
+            if fate is Fate.REFUSED and markup is None:
+                fate = Fate.GONE if await bare.run() is Fate.GONE else fate
+            if fate is Fate.GONE:
+                await self._emit(CopyGone(request_id, copy), None)
+            else:
+                await self._emit(EditRefused(request_id, copy, card.version, fate is Fate.BARRED), None)
 
         async def failed(reason: str) -> None:
-            # Unchanged is a success; a message that was deleted on the phone shows nothing wrong either.
-            if _UNCHANGED not in reason.lower():
-                self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
-            await done()
+            self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
+            await self._emit(EditRefused(request_id, copy, card.version), None)
 
         return Job(copy.chat_id, ("edit", copy.message_id), call, failed, idle=idle)
+
+    def _withdraw_job(self, request_id: str, copy: Copy) -> Job:
+        edit = InPlace(
+            lambda: self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id),
+            lambda: self._api.edit_message_reply_markup(copy.chat_id, copy.message_id),
+        )
+
+        async def call() -> None:
+            fate = await edit.run()
+            if fate is Fate.SHOWN:
+                await self._emit(Withdrawn(request_id, copy), None)
+            elif fate is Fate.GONE:
+                await self._emit(CopyGone(request_id, copy), None)
+            else:
+                await failed(edit.reason)
+
+        async def failed(reason: str) -> None:
+            self._report(f"a replaced card in chat {copy.chat_id} keeps its buttons: {reason}")
+
+        # With the key of its edits: one that still waits would show the card there again.
+        return Job(copy.chat_id, ("edit", copy.message_id), call, failed)
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
@@ -305,7 +348,11 @@ class Front:
             )
             await self._emit(WholePosted(card.request.id, copy.chat_id), None)
 
-        return Job(copy.chat_id, ("whole", card.request.id), call)
+        async def failed(reason: str) -> None:
+            self._report(f"a file could not be sent to chat {copy.chat_id}: {reason}")
+            self.say(Say(copy.chat_id, copy.message_id, f"The file could not be sent: {reason}."))
+
+        return Job(copy.chat_id, ("whole", card.request.id), call, failed)
 
     async def _rendered(self, card: Card) -> str:
         """Large inputs are rendered beside the event loop, so that nobody else waits for them."""
