@@ -176,6 +176,7 @@ class OnDisk:
     removed: int = 0
     blocks: tuple[str, ...] = ()  # one for each edit: its lines in their place in the file
     places: int = -1  # how often the first edit's old text stands in the file; -1: not looked for
+    mixed_ends: bool = False  # it has line breaks of both kinds, and an edit makes them alike
 
 
 @dataclass(frozen=True, slots=True)

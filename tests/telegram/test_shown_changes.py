@@ -247,6 +247,13 @@ def test_a_diff_without_a_sign_is_not_the_whole() -> None:
     assert "-a\n+b" in shown(open_card(request, background=around))
 
 
+def test_line_breaks_that_an_edit_makes_alike_are_named() -> None:
+    said = "its line breaks, of two kinds now, become alike"
+    assert said in edit_of("b", "x", "a\r\nb\nc\n")
+    assert said not in edit_of("b", "x", "a\r\nb\r\n")
+    assert said not in edit_of("b", "x", "a\nb\n")
+
+
 def test_which_of_several_places_is_meant_is_not_made_up() -> None:
     text = edit_of("a", "b", "a\na\n")
     assert "@@ line" not in text

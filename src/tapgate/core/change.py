@@ -77,6 +77,7 @@ def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
     if any(pair is None for pair in pairs):
         return seen
     if not any("\r" in pair[0] for pair in pairs if pair):
+        seen = replace(seen, mixed_ends=0 < text.count("\r\n") < text.count("\n"))
         text = text.replace("\r\n", "\n")  # agents read and write such files with line breaks of their own
     blocks: list[str] = []
     places = -1

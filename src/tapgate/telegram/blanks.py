@@ -31,9 +31,9 @@ _TABS = re.compile(r"\t+")
 
 def folds_of(text: str, *, diff: bool = False) -> list[Fold]:
     """The stretches to fold, in order. In a diff they keep their signs, and blanks that are a change are named."""
-    long = _long(text, _LONG_IN_DIFF if diff else _LONG)
     if not diff:
-        return [*long]
+        return [*_long(text, _LONG)] if _may_have_long(text) else []
+    long = _long(text, _LONG_IN_DIFF)
     folds: list[Fold] = []
     covered = 0
     for fold in sorted([*long, *_changed(text)], key=lambda fold: (fold[0], -fold[1])):
@@ -46,6 +46,14 @@ def folds_of(text: str, *, diff: bool = False) -> list[Fold]:
 def name_of(text: str) -> str:
     """For a text of nothing but blanks."""
     return _lines_name(text, 0) if "\n" in text else _run_name(text)
+
+
+def _may_have_long(text: str) -> bool:
+    """Quickly: most texts have none, and one may have 16 MiB."""
+    if " " * (MOST_BLANKS + 1) in text.replace("\t", " "):
+        return True
+    lines = text.replace(" ", "").replace("\t", "")
+    return "\n" * (MOST_LINES + 1) in lines
 
 
 def _long(text: str, pattern: re.Pattern[str]) -> Iterator[Fold]:

@@ -57,7 +57,7 @@ def test_an_edit_does_what_its_card_showed(lab: Lab, old: str, new: str, every: 
 def test_a_cell_becomes_what_its_card_showed(lab: Lab, mode: str, source: str) -> None:
     home = lab.home()
     path = home.project / "sales.ipynb"
-    code = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+    code: dict[str, object] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
     cells = [{**code, "id": "one", "source": ["a = 1"]}, {**code, "id": "two", "source": ["check()\n", "run(1)"]}]
     path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     call = {"notebook_path": str(path), "cell_id": "two", "new_source": source, "edit_mode": mode}

@@ -119,7 +119,8 @@ def _place(seen: OnDisk | None, old: str, setting: Setting, *, every: bool) -> s
     if seen.is_new:
         return f"there was no such file {when}" if old else "new file"
     if seen.blocks:
-        return f"the file as it was {when}"
+        ends = "; its line breaks, of two kinds now, become alike" if seen.mixed_ends else ""
+        return f"the file as it was {when}{ends}"
     if not old:
         return f"the file was not empty {when}" if seen.size_bytes else ""
     if seen.places > 1 and not every:
