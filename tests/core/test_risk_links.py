@@ -190,6 +190,8 @@ def test_what_cannot_be_followed_is_no_ordinary_write() -> None:
     assert "could not be checked" in said(run("cat nfs/a"))[0]
     assert names(run("echo x > src/a", UnknownLinks())) == {"unchecked-path"}
     assert names(run("npm test", UnknownLinks())) == set()
+    assert names(run("touch do*/a", UnknownLinks())) == {"unchecked-path"}
+    assert names(run("cat *.log src/*/x", UnknownLinks())) == set()
     assert names(run('ln -s "$X" d; echo x > d/y')) == {"unchecked-path"}
 
 
@@ -282,3 +284,25 @@ def test_home_may_be_the_root() -> None:
     (risk,) = run("rm -rf ~/", MadeUpLinks({}), home="/", project="/srv/shop").risks
     assert risk.sentence == "Deletes everything on this machine"
     assert names(run("rm -rf /tmp/x; echo x > a", MadeUpLinks({}), home="/", project="/srv/shop")) == set()
+
+
+@pytest.mark.parametrize(
+    "command", ["touch " + "*/*/*/x " * 1500, "touch " + "docs/x " * 1900, "mv " + "a " * 1900 + "docs"]
+)
+def test_work_is_bounded_however_many_paths_there_are(command: str) -> None:
+    class Counting(MadeUpLinks):
+        asked = 0
+
+        def follow(self, path: str, *, last: bool = True) -> Way:
+            self.asked += 1
+            return super().follow(path, last=last)
+
+        def matching(self, directory: str, pattern: str) -> Sequence[str]:
+            self.asked += 1
+            return [f"d{number}" for number in range(100)]
+
+    disk = Counting(DISK.links, DISK.directories)
+    found = run(command, disk)
+    assert found.risks
+    assert len(found.links) <= 20
+    assert disk.asked < 5000

@@ -252,6 +252,7 @@ RISKS: tuple[Sample, ...] = (
         {"file_path": "/home/dev/other/notes.md", "content": "# Notes\n\nThe other project has the same bug.\n"},
         more={"blocked_path": "/home/dev/other/notes.md"},
     ),
+    _risk("unchecked-path", "ln -s a b && ln -s b a && echo x > a/notes.txt"),
     _risk("runs-elsewhere", "ssh deploy@shop.example.com 'systemctl status shop'"),
     _risk("runs-remote-package", "npx some-cli@latest init"),
     _risk("installs-software", "brew install jq"),

@@ -172,7 +172,7 @@ class _Follower:
             raw = absolute(touch.arg.text, base_of(touch.call, self.scene.ground), self.scene.ground.home)
             if raw.startswith(UNKNOWN) or (NO_FILES.match(raw) and ".." not in raw):
                 continue
-            for path in self._spelled_out(raw, touch):
+            for path in self._spelled_out(raw, touch, how):
                 self._lookups += 1
                 way = self._follow(path, touch.call, last=self._follows_last(path, touch, how))
                 self._note(way, touch, how)
@@ -224,7 +224,7 @@ class _Follower:
             return self._follow(path, call).is_directory  # a directory is entered, any other link is replaced
         return True
 
-    def _spelled_out(self, raw: str, touch: Touch) -> Iterator[str]:
+    def _spelled_out(self, raw: str, touch: Touch, how: _Touched) -> Iterator[str]:
         """The path itself; and for a pattern, the links that it may stand for."""
         yield raw
         if not touch.arg.glob or UNKNOWN in raw:
@@ -236,8 +236,11 @@ class _Follower:
                 continue
             longer = []
             for path in begun[:MOST_MATCHES]:
-                names = self.links.matching(self._follow(path or "/", touch.call).path, part)
-                if names is None:
+                self._lookups += 1
+                names = None
+                if self._lookups <= MOST_LOOKUPS:
+                    names = self.links.matching(self._follow(path or "/", touch.call).path, part)
+                if names is None and how is not _Touched.READ:
                     self.unchecked.append(self._name(touch))
                 longer += [f"{path}/{name}" for name in (names or ())]
             begun = longer[:MOST_MATCHES]
