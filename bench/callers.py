@@ -82,6 +82,7 @@ class Answerer:
                     pass  # the confirmation, then the end
                 caller.close()
             else:
+                caller.sendall(encode_frame(Kind.HELD))  # for 10 s: it is measured within one
                 self._waiting.append(caller)
             self.asked.put(int(header.fields["pid"]))
 

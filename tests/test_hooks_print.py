@@ -55,7 +55,9 @@ def test_the_command_begins_with_exec_and_names_all_that_the_caller_needs() -> N
 
 def test_the_caller_understands_its_own_command() -> None:
     words = words_of(hook_command(config(socket_path="/run/d.sock"), agent="codex", deadline_s=1.6))
-    assert hook.options(words[4:]) == {"--socket": "/run/d.sock", "--agent": "codex", "--deadline-s": "1.6"}
+    given = {"--socket": "/run/d.sock", "--agent": "codex", "--deadline-s": "1.6"}
+    assert hook.options(words[4:]) == {**hook.options([]), **given}
+    assert len(words[4:]) == 2 * len(given), "and none of the options that are for tests"
 
 
 def test_any_path_survives_the_shell(tmp_path: Path) -> None:

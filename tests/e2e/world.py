@@ -109,10 +109,16 @@ class World:
 
     # The agent's side
 
-    def hook_words(self, *, agent: str = "claude", deadline_s: float | None = None) -> list[str]:
-        """The registered command, word by word."""
+    def hook_words(
+        self, *, agent: str = "claude", deadline_s: float | None = None, registered: bool = False
+    ) -> list[str]:
+        """The command, word by word.
+
+        Unless it is to be just as `registered`, it does not mind a daemon that is slow because the machine is busy.
+        """
         config = load_config(self.config_path)
-        return shlex.split(hook_command(config, agent=agent, deadline_s=deadline_s or config.deadline_s))[1:]
+        words = shlex.split(hook_command(config, agent=agent, deadline_s=deadline_s or config.deadline_s))[1:]
+        return words if registered else [*words, *PATIENT]
 
     def ask(
         self,
@@ -123,12 +129,9 @@ class World:
         registered: bool = False,
         **environ: str,
     ) -> subprocess.Popen[bytes]:
-        """Run the real hook with the event on its stdin; it waits until somebody answers.
-
-        Unless it is run just as `registered`, it does not mind a daemon that is slow because the machine is busy.
-        """
+        """Run the real hook with the event on its stdin; it waits until somebody answers."""
         process = subprocess.Popen(
-            [*self.hook_words(agent=agent, deadline_s=deadline_s), *(() if registered else PATIENT)],
+            self.hook_words(agent=agent, deadline_s=deadline_s, registered=registered),
             env={**self.environ, "CLAUDE_PROJECT_DIR": "/home/dev/shop", **environ},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -139,9 +139,11 @@ class Newcomer(World):
             f"# mine\n[telegram]\ntoken = '{TOKEN}'\nbase_url = '{self.url}'\nper_chat_s = 0\n{entries}"
         )
 
-    def hook_words(self, *, agent: str = "claude", deadline_s: float | None = None) -> list[str]:
+    def hook_words(
+        self, *, agent: str = "claude", deadline_s: float | None = None, registered: bool = False
+    ) -> list[str]:
         """As for the daemon's own environment, which decides where its socket is."""
-        words = super().hook_words(agent=agent, deadline_s=deadline_s)
+        words = super().hook_words(agent=agent, deadline_s=deadline_s, registered=registered)
         words[words.index("--socket") + 1] = str(self.socket_path)
         return words
 
