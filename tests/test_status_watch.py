@@ -53,6 +53,12 @@ def test_everything_in_a_few_lines() -> None:
     ]
 
 
+def test_cards_that_telegram_refuses_to_update_are_told() -> None:
+    lines = describe({**WELL, "stale_cards": 1}, now=NOW)
+    assert lines[5] == "cards:    1 could not be updated: Telegram refuses it; tried again from time to time"
+    assert describe({**WELL, "stale_cards": 0}, now=NOW) == describe(WELL, now=NOW)
+
+
 def test_a_daemon_of_an_older_version_knows_less() -> None:
     old = {key: value for key, value in WELL.items() if key not in ("running", "uptime_s", "persons", "sessions")}
     assert describe(old, now=NOW)[3:] == ["people:   2", "open:     1"] and is_well(old)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tapgate.core.desk import Desk
+from tapgate.core.drafts import refuses
 from tapgate.core.effects import AskText, Edit, Effect, Post, Reply, Retract, Withdraw
 from tapgate.core.events import (
     Asked,
@@ -52,6 +53,9 @@ NUMBER = st.integers(0, 7)
 class PhonesMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
+        self.start()
+
+    def start(self) -> None:
         self.desk = Desk(PEOPLE, hold_s=1e9)
         self.seconds = 0.0
         self.count = 0
@@ -59,18 +63,23 @@ class PhonesMachine(RuleBasedStateMachine):
         self.prompts: dict[Copy, Prompt] = {}
         self.edits: dict[Copy, Card | None] = {}  # on their way, the newest of each; None withdraws
         self.posts: dict[int, Card] = {}
-        self.said_yes = False
 
     @initialize(tool=st.sampled_from(sorted(TOOLS)), risky=st.booleans())
     def ask(self, tool: str, risky: bool) -> None:
+        self.start()
         # The caller has all the time there is, so that only the phones matter.
         self.request: Request = make_request(tool=tool, tool_input=TOOLS[tool], deadline_s=1e9, suggestions=())
         self.happen(Asked(self.request, risks=(RISK,) if risky else ()))
 
+    @precondition(lambda self: not self.is_open and not self.edits)
+    @rule(tool=st.sampled_from(sorted(TOOLS)), risky=st.booleans())
+    def ask_anew(self, tool: str, risky: bool) -> None:
+        self.ask(tool, risky)
+
+    @precondition(lambda self: self.is_open and self.messages and not self.edits)
     @rule(risky=st.booleans())
     def caller_comes_back(self, risky: bool) -> None:
-        if not self.said_yes:
-            self.happen(Asked(self.request, risks=(RISK,) if risky else ()))
+        self.happen(Asked(self.request, risks=(RISK,) if risky else ()))
 
     # Telegram
 
@@ -90,7 +99,7 @@ class PhonesMachine(RuleBasedStateMachine):
         self.happen(done if fate == "shown" else PostUnsure(self.request.id, chat_id))
 
     @precondition(lambda self: self.edits)
-    @rule(number=NUMBER, fate=st.sampled_from(["shown", "shown", "refused", "refused", "lost", "deleted"]))
+    @rule(number=NUMBER, fate=st.sampled_from(["refused", "shown", "refused", "shown", "lost", "deleted"]))
     def edit_ends(self, number: int, fate: str) -> None:
         copy = sorted(self.edits, key=str)[number % len(self.edits)]
         card = self.edits[copy]
@@ -112,6 +121,7 @@ class PhonesMachine(RuleBasedStateMachine):
         if copy in self.messages:  # of a withdrawn one the buttons go; its words may stay
             self.messages[copy] = card if card is not None else replace(self.messages[copy], choices=())
 
+    @precondition(lambda self: self.desk.stale_copies())
     @rule(seconds=st.sampled_from([1.0, 31.0, 4000.0]))
     def time_passes(self, seconds: float) -> None:
         self.seconds += seconds
@@ -120,21 +130,23 @@ class PhonesMachine(RuleBasedStateMachine):
     # People
 
     @precondition(lambda self: self.messages)
-    @rule(number=NUMBER, button=st.integers(0, 11))
-    def tap(self, number: int, button: int) -> None:
+    @rule(number=NUMBER, button=st.integers(0, 11), is_any=st.sampled_from([False] * 5 + [True]))
+    def tap(self, number: int, button: int, is_any: bool) -> None:
+        """Mostly a button that leads on: a no ends it."""
         copy = sorted(self.messages, key=str)[number % len(self.messages)]
         card = self.messages[copy]
-        if card.choices:
-            choice = card.choices[button % len(card.choices)]
+        choices = [choice for choice in card.choices if is_any or not refuses(choice)]
+        if choices:
+            choice = choices[button % len(choices)]
             self.count += 1
             tap = Tap(f"q{self.count}", copy.chat_id, copy, "raw")
             self.happen(Tapped(tap, self.request.id, choice.key, choice.seal), sees=card)
 
-    @precondition(lambda self: self.messages)
-    @rule(number=NUMBER, text=st.sampled_from(["yes", "yes", "whatever"]))
-    def reply_to_a_card(self, number: int, text: str) -> None:
+    @precondition(lambda self: self.messages and self.is_open)
+    @rule(number=NUMBER)
+    def reply_to_a_card(self, number: int) -> None:
         copy = sorted(self.messages, key=str)[number % len(self.messages)]
-        self.say(copy, text, self.messages[copy])
+        self.say(copy, "yes", self.messages[copy])
 
     @precondition(lambda self: self.prompts)
     @rule(number=NUMBER)
@@ -152,6 +164,10 @@ class PhonesMachine(RuleBasedStateMachine):
     # How it is carried out
 
     @property
+    def is_open(self) -> bool:
+        return self.desk.board.cases[self.request.id].phase is Phase.OPEN
+
+    @property
     def draft(self) -> Draft:
         return self.desk.board.cases[self.request.id].draft
 
@@ -163,7 +179,6 @@ class PhonesMachine(RuleBasedStateMachine):
                 case Reply(decision=decision) if decision.verdict is Verdict.ALLOW:
                     if isinstance(event, Asked):
                         continue  # it was decided before
-                    self.said_yes = True
                     assert sees is not None and (sees.draft, sees.risks) == before, "allowed as it stood on that phone"
                     assert sees.phase is Phase.OPEN
                 case _:
@@ -189,14 +204,14 @@ class PhonesMachine(RuleBasedStateMachine):
 
     @invariant()
     def an_open_request_can_be_seen_or_is_on_its_way(self) -> None:
-        found = self.desk.board.cases.get(getattr(self, "request", make_request()).id)
+        found = self.desk.board.cases.get(make_request().id)
         if found is not None and found.phase is Phase.OPEN:
             assert found.copies or found.pending, "or it would wait for nobody"
 
 
 TestPhonesMachine = PhonesMachine.TestCase
 TestPhonesMachine.settings = settings(
-    max_examples=400,
+    max_examples=1000,
     stateful_step_count=30,
     deadline=None,
     derandomize=True,
