@@ -13,7 +13,7 @@ from tapgate.core.risk_characters import find_hidden, find_look_alike, texts_in
 from tapgate.core.rule_scope import why_broad_command, why_broad_directory, why_broad_domain, why_broad_path
 from tapgate.model import Json
 
-MOST_RULES = 50  # of one update are judged; more of them count as reaching far
+MOST_RULES = 10  # of one update are judged; more of them count as reaching far
 _FIELDS = {
     "addRules": {"type", "rules", "behavior", "destination"},
     "replaceRules": {"type", "rules", "behavior", "destination"},

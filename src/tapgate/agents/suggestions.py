@@ -10,6 +10,9 @@ from tapgate.agents.permission_updates import why_careful
 from tapgate.model import Act, Choice, Decision, Json, Verdict
 
 MOST_SUGGESTIONS = 20  # more buttons than this no thumb would scroll through
+MOST_JUDGED = 30  # rules of one request; reading one takes about a millisecond, and others wait meanwhile
+MOST_EXPLAINED = 2000  # characters of a line; no card shows as many
+TOO_MANY = "There are too many rules to check all of them"
 
 _SCOPES = {
     "session": "in this session",
@@ -60,17 +63,20 @@ def choices_of(entries: Iterable[Json], *, project: str = "") -> tuple[Choice, .
     """
     found = [entry for entry in entries if isinstance(entry, dict)]
     choices = []
+    named = 0
     for number, entry in enumerate(found[:MOST_SUGGESTIONS]):
-        choices.append(_choice(f"s{number}", entry, project))
+        named += len(_listed(entry.get("rules")))
+        reason = why_careful(entry, project=project) if named <= MOST_JUDGED else TOO_MANY
+        choices.append(_choice(f"s{number}", entry, reason))
         brief = {**entry, "destination": "session"}
         if _is_rule(entry) and brief not in found:
-            choices.append(_choice(f"n{number}", brief, project))
+            reason = why_careful(brief, project=project) if named <= MOST_JUDGED else TOO_MANY
+            choices.append(_choice(f"n{number}", brief, reason))
     return tuple(choices)
 
 
-def _choice(key: str, entry: Mapping[str, Any], project: str) -> Choice:
+def _choice(key: str, entry: Mapping[str, Any], reason: str | None) -> Choice:
     label, saved = words_of(entry)
-    reason = why_careful(entry, project=project)
     return Choice(
         key,
         label,
@@ -91,7 +97,7 @@ def explanation_of(entry: Mapping[str, Any], reason: str = "") -> tuple[str, ...
     else:
         lines.append("Where it is kept and how long it lasts, only the agent knows.")
         lines.append(f"This goes to the agent: {json.dumps(entry, ensure_ascii=False, separators=(',', ':'))}")
-    return tuple(line for line in lines if line)
+    return tuple(line[:MOST_EXPLAINED] for line in lines if line)
 
 
 def _effect(entry: Mapping[str, Any]) -> str:

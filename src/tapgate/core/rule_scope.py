@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tapgate.core.risk import assess
 from tapgate.core.risk_paths import Ground, Kind, ground, holds_secrets, is_secret, is_temporary, kind_of
@@ -16,7 +17,8 @@ from tapgate.core.shell_calls import Call, names
 from tapgate.core.shell_interpreters import CODE_FLAGS, SHELLS, shell_use
 from tapgate.core.shell_walk import read_commands
 
-MOST_CHARS = 2000  # of one rule; a longer one is not judged, and counts as reaching far
+MOST_CHARS = 400  # of one rule; a longer one is not judged, and counts as reaching far
+MOST_WORDS = 25
 _FREE = "ANY-WORDS"  # stands for what the wildcard leaves open
 _HOME = "/home/somebody"  # of whoever uses the rule: rules are judged without looking at this machine
 
@@ -101,9 +103,10 @@ _DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-zA-Z0-9-]{1,63}(?:\.[a-zA-Z0-9-]{1,63})+
 # Commands
 
 
+@lru_cache(maxsize=256)  # the same rule is offered for a session, too
 def why_broad_command(pattern: str, *, project: str) -> str | None:
     """Why a rule for shell commands reaches far. `*` and a closing `:*` stand for anything, blanks included."""
-    if len(pattern) > MOST_CHARS:
+    if len(pattern) > MOST_CHARS or len(pattern.split()) > MOST_WORDS:
         return "It is too long to check"
     head, star, _ = pattern.partition("*")
     if not star:
