@@ -115,6 +115,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
     "tapgate.daemon.history": (
         *("tapgate.model", "tapgate.journal", "tapgate.telegram.text", "tapgate.telegram.setting"),
+        "tapgate.agents.claude",  # which words were no person's
     ),
     # The one place that wires everything.
     "tapgate.daemon.app": (
