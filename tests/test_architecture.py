@@ -78,6 +78,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # What an agent says about its calls and sessions is, in the desk's words, an event; which call is which, too.
     "tapgate.agents": (
         *("tapgate.model", "tapgate.errors", "tapgate.core.events", "tapgate.core.seals", "tapgate.core.calls"),
+        # A suggested rule is judged by itself: what it would let run is read as commands and paths are elsewhere.
+        *("tapgate.core.rule_scope", "tapgate.core.risk_characters"),
     ),
     # The three edges, which never know each other.
     "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.core.effects", "tapgate.core.memory"),
@@ -122,6 +124,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
     "tapgate.daemon.history": (
         *("tapgate.model", "tapgate.journal", "tapgate.telegram.text", "tapgate.telegram.setting"),
+        "tapgate.agents.claude",  # which words were no person's
     ),
     # The one place that wires everything.
     "tapgate.daemon.app": (

@@ -75,6 +75,7 @@ class Choice:
     decision: Decision = NO_OPINION
     tone: Tone = Tone.PLAIN
     saved: str = ""  # in words, the standing permission that this choice writes
+    explained: tuple[str, ...] = ()  # what that means, line by line: shown before a second tap
     seal: str = ""
 
 

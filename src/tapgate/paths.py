@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 import warnings
@@ -35,6 +36,21 @@ def default_socket_path() -> Path:
         return path
     # Not TMPDIR: the hook and the daemon may see different ones.
     return Path("/tmp") / f"{APP}-{os.getuid()}" / "daemon.sock"  # noqa: S108  make_private_dir checks it
+
+
+def bot_name(base_url: str, token: str) -> str:
+    """What tells one bot from another, without saying which it is: the number before the colon, and whose server."""
+    number = token.partition(":")[0]
+    return hashlib.sha256(f"{base_url.rstrip('/')}\n{number}".encode()).hexdigest()[:16]
+
+
+def bot_lock_path(runtime_dir: Path, bot: str) -> Path:
+    """The lock of whoever polls this bot. It lies in the user's runtime directory: no config moves it."""
+    return runtime_dir / f"bot-{bot}.lock"
+
+
+def default_runtime_dir() -> Path:
+    return default_socket_path().parent
 
 
 def check_socket_path(path: Path) -> None:

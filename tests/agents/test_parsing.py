@@ -242,8 +242,9 @@ def test_a_permission_request_offers_allow_three_ways_to_deny_and_its_suggestion
         ("m", "Edit…", Act.ASK_EDIT),
         ("r", "Deny with a reason…", Act.ASK_REASON),
         ("x", "Deny and stop", Act.DECIDE),
-        ("s0", "Always allow `npm install *`, `npm test *` in this project", Act.DECIDE),
-        ("n0", "Always allow `npm install *`, `npm test *` in this session", Act.DECIDE),
+        # Any package may be fetched by it, and its scripts run: that takes a second tap.
+        ("s0", "Always allow `npm install *`, `npm test *` in this project", Act.CONFIRM),
+        ("n0", "Always allow `npm install *`, `npm test *` in this session", Act.CONFIRM),
     ]
 
 

@@ -214,7 +214,7 @@ def test_every_kind_says_how_far_it_reaches(destination: str, scope: str, behavi
 def test_a_rule_of_an_unknown_shape_is_on_its_button_too() -> None:
     """The entry goes back whole, so nothing of its rules and directories may be missing from the words."""
     label, _ = words_of(rules("addRules", rules=["Bash(*)", *RULE, {"ruleContent": "x", "toolName": None}]))
-    assert label == "Always allow `Bash(*)`, `npm test *`, `None(x)` in this project"
+    assert label == "Always allow `Bash(*)`, `npm test *`, `null(x)` in this project"
     assert words_of(rules("addRules", rules="Bash(*)"))[0] == "Always allow `Bash(*)` in this project"
     assert words_of(rules("addRules", rules=[["Bash"]]))[0] == 'Always allow `["Bash"]` in this project'
     folders = {"type": "addDirectories", "directories": "/etc", "destination": "session"}
@@ -226,7 +226,8 @@ def test_a_rule_of_an_unknown_shape_is_on_its_button_too() -> None:
 def test_a_suggestion_of_no_rules_says_so(nothing: dict[str, Any]) -> None:
     entry = {"type": "addRules", "behavior": "allow", "destination": "session", **nothing}
     assert words_of(entry)[0] == "Always allow no rule in this session"
-    assert words_of({**entry, "type": "addDirectories"})[0] == "Allow no directory for this session"
+    folders = {"type": "addDirectories", "destination": "session", "directories": nothing.get("rules")}
+    assert words_of(folders)[0] == "Allow no directory for this session"
 
 
 def test_fields_that_nobody_knows_are_on_the_button_too() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tapgate.daemon.lock import Lock
+from tapgate.daemon.lock import Holder, Lock, holder_of
 from tapgate.errors import LockedError
 
 HOLD = """
@@ -49,6 +51,30 @@ def test_a_holder_that_left_no_note_is_another_process(tmp_path: Path) -> None:
         path.write_text("")
         with pytest.raises(LockedError, match=r"another process holds .*; stop it first$"):
             Lock(path)
+
+
+def test_who_holds_it_can_be_asked_without_taking_it(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.lock"
+    assert holder_of(path) is None and not path.exists(), "looking leaves nothing behind"
+    with holder(path) as first:
+        assert holder_of(path) == Holder(first.pid)
+    assert holder_of(path) is None
+    lock = Lock(path, bot="a-bot")
+    assert holder_of(path) == Holder(os.getpid(), "a-bot")
+    lock.release()
+    path.write_text("4242\nleft by one that was killed\n")
+    assert holder_of(path) is None
+
+
+def test_somebody_who_only_looks_keeps_no_daemon_from_starting(tmp_path: Path) -> None:
+    path = tmp_path / "daemon.lock"
+    Lock(path).release()
+    with path.open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        looking = threading.Timer(0.01, fcntl.flock, (file, fcntl.LOCK_UN))
+        looking.start()
+        Lock(path).release()
+        looking.join()
 
 
 def test_kill_9_frees_the_lock(tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 
+from tapgate.config import load_config
+from tapgate.daemon.lock import Lock
 from tapgate.doctor.check import Chmod, Status
 from tapgate.doctor.scene import Answer, UnreachableError
 from tapgate.errors import TapgateError
+from tapgate.paths import bot_lock_path, bot_name
 from tests.doctor.ward import FAULT, GONE, NOW, OK, SKIPPED, TOKEN, WARNING, Ward, answer, refusal, told
 
 # Config
@@ -209,6 +213,61 @@ def test_another_poller_while_no_daemon_runs(ward: Ward) -> None:
     ward.bot.answers["getUpdates"] = refusal(409, "Conflict: terminated by other getUpdates request")
     found = ward.check("telegram.poller")
     assert found.status is FAULT and "another program polls" in found.detail and "stop the other one" in found.advice
+
+
+def bot_of(ward: Ward) -> str:
+    return bot_name(load_config(ward.config_path).telegram.base_url, TOKEN)
+
+
+def locks_of(ward: Ward) -> dict[str, Path]:
+    ward.home.joinpath("runtime").mkdir(exist_ok=True)
+    ward.home.joinpath("default-state").mkdir(exist_ok=True)
+    return {
+        "socket": ward.socket_path.with_suffix(".lock"),
+        "state": ward.state_dir / "daemon.lock",
+        "bot": bot_lock_path(ward.home / "runtime", bot_of(ward)),
+        "default state": ward.home / "default-state" / "daemon.lock",
+    }
+
+
+@pytest.mark.parametrize("which", ["socket", "state", "bot", "default state"])
+def test_nobody_polls_a_bot_whose_lock_is_held(ward: Ward, which: str) -> None:
+    """The daemon listens elsewhere, so it cannot be asked; each of its locks tells that it runs."""
+    ward.stop_daemon()
+    lock = Lock(locks_of(ward)[which], bot=bot_of(ward))
+    found = ward.check("telegram.poller")
+    assert found.status is SKIPPED and f"pid {os.getpid()}" in found.detail and "tapgate status" in found.advice
+    assert "not at this config's socket" in ward.check("daemon.running").detail
+    assert "getUpdates" not in [method for method, _ in ward.bot.calls]
+    assert "getWebhookInfo" in [method for method, _ in ward.bot.calls], "which ends nobody's poll"
+    lock.release()
+    assert ward.check("telegram.poller").status is OK
+
+
+@pytest.mark.parametrize(("bot", "status"), [("another-bot", OK), ("", SKIPPED)])
+def test_the_default_daemon_may_have_another_bot(ward: Ward, bot: str, status: Status) -> None:
+    """It says in its lock which one. A daemon of an older version does not say, and then nobody polls."""
+    ward.stop_daemon()
+    lock = Lock(locks_of(ward)["default state"], bot=bot)
+    assert ward.check("telegram.poller").status is status
+    assert "it is not running" in ward.check("daemon.running").detail, "not with this config"
+    lock.release()
+
+
+def test_beside_a_service_that_runs_somewhere_nobody_polls(ward: Ward) -> None:
+    active = ward.commands["env"]
+    ward.stop_daemon()
+    ward.commands["env"] = active
+    found = ward.check("telegram.poller")
+    assert found.status is SKIPPED and "the service runs" in found.detail
+
+
+def test_where_a_lock_cannot_be_looked_at_nobody_polls(ward: Ward) -> None:
+    ward.stop_daemon()
+    path = locks_of(ward)["bot"]
+    path.symlink_to(path)  # no file can be opened there
+    found = ward.check("telegram.poller")
+    assert found.status is SKIPPED and "cannot be told" in found.detail
 
 
 def test_looking_for_another_poller_confirms_nothing(ward: Ward) -> None:

@@ -139,6 +139,8 @@ class Ward:
 
     def stop_daemon(self) -> None:
         self.status = NotRunningError("the daemon is not running (Connection refused); start it with `tapgate daemon`")
+        said = self.commands["env"].stdout.replace("ActiveState=active", "ActiveState=inactive")
+        self.commands["env"] = Ran(0, said)
 
     def scene(self) -> Scene:
         def free_bytes(path: Path) -> int:
@@ -171,6 +173,8 @@ class Ward:
             open_bot=open_bot,
             free_bytes=free_bytes,
             may_write=lambda path: self.writable,
+            runtime_dir=self.home / "runtime",
+            state_dir=self.home / "default-state",
         )
 
     def checks(self) -> list[Check]:

@@ -49,7 +49,9 @@ class World:
             "PATH": os.environ["PATH"],
             "PYTHONUNBUFFERED": "1",
             "LANG": "C.UTF-8",
+            "XDG_RUNTIME_DIR": str(home / "runtime"),  # the locks that go by the bot lie there
         }
+        (home / "runtime").mkdir(mode=0o700)
         self.configure()
 
     # Setting up

@@ -18,11 +18,12 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tapgate.agents.claude import DENIED
 from tapgate.cli.log import log, parse_moment, show_log
 from tapgate.core.effects import RanEntry
 from tapgate.errors import JournalError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Caller, Outcome, Ran, Verdict
+from tapgate.model import Caller, Decision, Outcome, Ran, Verdict
 
 from .samples import DAY_S, NOW, Opener, answered, asked, make_answer, make_request, posted, settled
 
@@ -109,6 +110,8 @@ async def test_json_has_stable_keys(journal: Journal) -> None:
         "verdict": "allow",
         "choice": "Allow",
         "saved": None,
+        "message": None,
+        "instead": None,
         "person": "Ada",
         "user_id": 42,
         "after_s": 4.0,
@@ -129,6 +132,68 @@ async def test_json_has_stable_keys(journal: Journal) -> None:
     assert [entry["request_id"] for entry in found] == ["r1", "r2", "r3", "r4"]
     assert all(entry.keys() == found[0].keys() for entry in found)
     assert (found[3]["verdict"], found[3]["taken"], found[3]["ended_at"]) == (None, None, None)
+
+
+SECRET = "ghp_" + "R8x2Lq7Zt5Vb9Nw3Kd6Yc1Hs4Jf0Pm2Ga5Qe"
+
+
+async def fill_secrets(journal: Journal) -> None:
+    """A call, a reason, a changed command and a standing permission, each with a secret in it."""
+    call = make_request("s1", input={"command": f"login {SECRET}"})
+    deny = replace(make_answer(Verdict.DENY), decision=Decision(Verdict.DENY, f"not with {SECRET}, ask me"))
+    await journal.record([asked(call), answered("s1", answer=deny), settled("s1", Outcome.DENIED)], at=NOW)
+    changed = Decision(Verdict.ALLOW, updated_input={"command": f"logout {SECRET}"})
+    allow = replace(make_answer(), decision=changed, saved=f"rule `x {SECRET}` for this session only")
+    await journal.record([asked(make_request("s2")), answered("s2", answer=allow), settled("s2")], at=NOW)
+
+
+def all_shown(path: Path, *, reveal: bool) -> str:
+    file = io.StringIO()
+    for as_json in (True, False):
+        console = Console(file=file, width=300)
+        show_log(path, TrailQuery(), as_json=as_json, reveal=reveal, console=console, zone=UTC)
+    return file.getvalue()
+
+
+async def test_secrets_are_masked_unless_they_are_asked_for(journal: Journal) -> None:
+    await fill_secrets(journal)
+    hidden = all_shown(journal.path, reveal=False)
+    assert SECRET not in hidden and SECRET[8:-8] not in hidden
+    for words in ("login ", "told: not with ", "ask me", "instead: logout ", "saved: rule `x "):
+        assert words in hidden
+    assert all_shown(journal.path, reveal=True).count(SECRET) == 8
+
+
+async def test_a_secret_that_the_journal_has_cut_is_not_shown_by_half(journal: Journal) -> None:
+    for number in range(170, 200):
+        call = make_request(f"c{number}", input={"command": "x" * number + f" {SECRET}"})
+        await journal.record([asked(call)], at=NOW)
+    assert SECRET[:10] not in all_shown(journal.path, reveal=False)
+
+
+async def test_a_plain_no_has_no_words_to_show(journal: Journal) -> None:
+    deny = replace(make_answer(Verdict.DENY), decision=Decision(Verdict.DENY, DENIED))
+    await journal.record([asked(), answered(answer=deny), settled(outcome=Outcome.DENIED)], at=NOW)
+    assert "told" not in shown(journal.path)
+    assert objects(journal.path)[0]["message"] == DENIED
+
+
+async def test_a_long_reason_is_shown_whole(journal: Journal) -> None:
+    reason = "because " * 60 + "of that"
+    deny = replace(make_answer(Verdict.DENY), decision=Decision(Verdict.DENY, reason))
+    await journal.record([asked(), answered(answer=deny), settled(outcome=Outcome.DENIED)], at=NOW)
+    lines = shown(journal.path).splitlines()
+    assert all(len(line.rstrip()) <= 80 for line in lines)
+    assert " ".join(" ".join(lines).split()).count("because") == 60
+
+
+async def test_an_answer_that_somebody_spoiled_does_not_hide_the_rest(journal: Journal) -> None:
+    await fill_secrets(journal)
+    with closing(sqlite3.connect(journal.path)) as connection:
+        connection.execute("DROP TRIGGER requests_first_answer")
+        connection.execute("UPDATE requests SET decision = '[', updated_input = '[1]'")
+        connection.commit()
+    assert [entry["message"] for entry in objects(journal.path)] == [None, None]
 
 
 async def test_filter_keeps_the_whole_of_a_request(journal: Journal) -> None:

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
 
@@ -15,9 +17,11 @@ from rich.console import Console
 from tapgate.cli.dialog import Dialog
 from tapgate.cli.running import Daemons, short_lived_daemon
 from tapgate.config import Config
-from tapgate.daemon.lock import Lock
+from tapgate.daemon.lock import Lock, holder_of
 from tapgate.errors import LockedError, TapgateError
+from tapgate.paths import bot_lock_path, bot_name, default_runtime_dir
 from tests.e2e.world import PATIENCE_S
+from tests.simulator.driver import TOKEN
 
 
 @pytest.fixture
@@ -74,7 +78,7 @@ def test_the_number_that_a_killed_daemon_left_is_never_signalled(
 HOLDER = """
 import signal, sys
 from pathlib import Path
-from tapgate.daemon.lock import Lock
+from tapgate.daemon.lock import Lock, holder_of
 lock = Lock(Path(sys.argv[1]))
 print("held", flush=True)
 signal.pause()
@@ -87,6 +91,37 @@ def test_in_the_daemons_place_both_locks_are_held(config: Config) -> None:
             with pytest.raises(LockedError):
                 Lock(path)
     assert daemons_of(config).pid() is None
+
+
+@pytest.fixture
+def runtime(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A short path: where a socket would not fit, another directory is taken."""
+    with tempfile.TemporaryDirectory(prefix="tg-", dir="/tmp") as name:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", name)
+        yield Path(name)
+
+
+def test_whoever_polls_this_bot_with_another_config_is_met(config: Config, runtime: Path) -> None:
+    """Pairing polls the bot, so it takes the place of a daemon that shares neither the socket nor the state."""
+    (runtime / "tapgate").mkdir(mode=0o700)
+    path = bot_lock_path(default_runtime_dir(), bot_name(config.telegram.base_url, TOKEN))
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE)
+    try:
+        assert holder.stdout is not None and holder.stdout.readline()
+        with daemons_of(config).replaced(TOKEN):
+            assert holder.wait(PATIENCE_S) == -signal.SIGTERM
+            with pytest.raises(LockedError):
+                Lock(path)
+    finally:
+        holder.kill()
+        holder.communicate()
+    assert holder_of(path) is None
+
+
+def test_where_that_lock_cannot_be_pairing_goes_on(config: Config, runtime: Path) -> None:
+    (runtime / "tapgate").write_text("in the way")
+    with daemons_of(config).replaced(TOKEN):
+        assert daemons_of(config).pid() == os.getpid()
 
 
 def test_a_lock_whose_holder_is_unknown_is_nobody_to_signal(config: Config) -> None:

@@ -85,7 +85,7 @@ def test_an_open_card_word_for_word() -> None:
         "<b>Bash</b> — Install and test\n"
         '<pre><code class="language-bash">npm install --save-exact left-pad@1.3.0 &amp;&amp; npm test</code></pre>\n'
         "<i>stops after 120 s</i>\n"
-        "<i>▸ Always allow `npm install *`, `npm test *` in this project</i>\n"
+        "<i>▸ Always allow `npm install *`, `npm test *` in this project…</i>\n"
         "⏳ until 08:09 · in ~/shop"
     )
 

@@ -111,7 +111,7 @@ def test_however_long_a_rule_is_its_scope_stands_on_the_button() -> None:
 @pytest.mark.parametrize("size", [60, 9000])
 def test_a_rule_cannot_make_up_its_scope(size: int) -> None:
     project, session = long_rule("x in this session`" + " " * size)
-    assert project.endswith("in this project") and session.endswith("in this session")
+    assert project.endswith("in this project…") and session.endswith("in this session…"), "and wants a second tap"
 
 
 def test_the_end_of_a_long_button_shows_no_secret() -> None:

@@ -208,7 +208,7 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
             *_edit(event),
             Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
             Choice("x", "Deny and stop", Act.DECIDE, Decision(Verdict.DENY, DENIED, interrupt=True)),
-            *suggestions.choices_of(event.permission_suggestions or ()),
+            *suggestions.choices_of(event.permission_suggestions or (), project=caller.project or event.cwd),
         )
     if event.agent_id:  # a subagent in the background shows no dialog while its hook waits
         choices = (*choices, release_choice())

@@ -129,6 +129,7 @@ def look_around(given: Path | None) -> Scene:
     from tapgate.config import CONFIG_VARIABLE, find_config
     from tapgate.doctor.bot import HttpBot
     from tapgate.doctor.scene import Scene
+    from tapgate.paths import default_runtime_dir, default_state_dir
 
     return Scene(
         version=__version__,
@@ -145,6 +146,8 @@ def look_around(given: Path | None) -> Scene:
         open_bot=HttpBot,
         free_bytes=lambda path: shutil.disk_usage(path).free,
         may_write=lambda path: os.access(path, os.W_OK),
+        runtime_dir=default_runtime_dir(),
+        state_dir=default_state_dir(),
     )
 
 

@@ -8,7 +8,7 @@ import re
 import time
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from datetime import time as clock_time
 from itertools import groupby
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tapgate.cli.daemon import ConfigOption
+from tapgate.journal.codec import SUMMARY_CHARS
 from tapgate.model import Outcome, Ran, Verdict
 
 if TYPE_CHECKING:  # imported where they are used: other commands must not wait for them
@@ -27,6 +28,8 @@ if TYPE_CHECKING:  # imported where they are used: other commands must not wait 
     from tapgate.journal import TrailQuery, TrailRow
 
 JOURNAL_NAME = "journal.db"
+_MOST_CUT = 60  # of a longer last word this much is taken off its end
+_BETWEEN = " \t\n'\"=:;,/@&?()"
 DECISIONS = (*(verdict.value for verdict in Verdict), *(outcome.value for outcome in Outcome))
 ROOMY = 120  # a terminal this wide leaves enough for "what" when the other columns take twice their share
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -79,6 +82,7 @@ def log(
     until: Annotated[str, typer.Option(help="Up to then. A date includes that whole day.")] = "",
     limit: Annotated[int, typer.Option(min=1, help="At most so many requests, the newest.")] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line, for machines.")] = False,
+    reveal: Annotated[bool, typer.Option("--reveal", help="Show secrets, which are masked otherwise.")] = False,
     config: ConfigOption = None,
     state_dir: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -99,16 +103,24 @@ def log(
         limit=limit,
     )
     place = load_config(config).state_dir if state_dir is None else state_dir
-    show_log(place / JOURNAL_NAME, query, as_json=as_json, console=Console())
+    show_log(place / JOURNAL_NAME, query, as_json=as_json, reveal=reveal, console=Console())
 
 
 def show_log(
-    journal_path: Path, query: TrailQuery, *, as_json: bool, console: Console, zone: tzinfo | None = None
+    journal_path: Path,
+    query: TrailQuery,
+    *,
+    as_json: bool,
+    console: Console,
+    reveal: bool = False,
+    zone: tzinfo | None = None,
 ) -> None:
     """Print the requests that fit, newest last, in the given time zone (the local one if None)."""
     from tapgate.journal.reader import read_log
 
     histories = read_log(journal_path, query)
+    if histories is not None and not reveal:
+        histories = [tuple(map(masked, history)) for history in histories]
     if as_json:
         for history in histories or ():
             console.file.write(json.dumps(render_object(history)) + "\n")
@@ -137,6 +149,8 @@ def render_object(history: Sequence[TrailRow]) -> dict[str, Any]:
         "verdict": last.verdict or None,
         "choice": last.choice or None,
         "saved": last.saved or None,
+        "message": last.message or None,
+        "instead": last.instead or None,
         "person": last.person or None,
         "user_id": last.user_id,
         "after_s": last.after_s,
@@ -155,8 +169,9 @@ def render_tables(histories: Iterable[Sequence[TrailRow]], *, width: int, zone: 
     from rich.text import Text
 
     lines = [(datetime.fromtimestamp(history[0].at, zone), history[-1]) for history in histories]
-    cells = [(moment, _cells(moment, row)) for moment, row in lines]
-    widths = _widths([line for _, line in cells], width=width)
+    cells = [(moment, _cells(moment, row), _notes(row)) for moment, row in lines]
+    notes = [note for _, _, found in cells for note in found]
+    widths = _widths([line for _, line, _ in cells], width=width, notes=notes)
     tables: list[Table] = []
     for day, of_day in groupby(cells, key=lambda line: line[0].date()):
         table = Table(
@@ -177,8 +192,10 @@ def render_tables(histories: Iterable[Sequence[TrailRow]], *, width: int, zone: 
                 no_wrap=True,
                 overflow="ellipsis",
             )
-        for _, line in of_day:
+        for _, line, below in of_day:
             table.add_row(*(Text(cell, style=_STYLES.get(cell, "")) for cell in line))
+            for note in below:  # all of it: these are a person's own words, or what a permission says
+                table.add_row(*[""] * _WHAT, Text(note, style="dim", no_wrap=False, overflow="fold"))
         tables.append(table)
     return tables
 
@@ -219,6 +236,40 @@ def _cells(moment: datetime, row: TrailRow) -> tuple[str, ...]:
     )
 
 
+def _notes(row: TrailRow) -> list[str]:
+    """What was said with the answer, a line each."""
+    from tapgate.agents.claude import DENIED, SKIPPED
+
+    said = "" if row.message in (DENIED, SKIPPED) else row.message
+    notes = (("told", said), ("instead", row.instead), ("saved", row.saved))
+    return [f"{name}: {_printable(text)}" for name, text in notes if text]
+
+
+def masked(row: TrailRow) -> TrailRow:
+    """As a card would show it: without secrets in whatever somebody wrote or an agent chose."""
+    from tapgate.core.masking import mask_text
+
+    return replace(
+        row,
+        project=mask_text(row.project).text,
+        tool=mask_text(row.tool).text,
+        summary=mask_text(_without_cut_word(row.summary)).text,
+        choice=mask_text(row.choice).text,
+        saved=mask_text(row.saved).text,
+        detail=mask_text(row.detail).text,
+        message=mask_text(row.message).text,
+        instead=mask_text(_without_cut_word(row.instead)).text,
+    )
+
+
+def _without_cut_word(summary: str) -> str:
+    """Without the last word of a summary that the journal has cut: half a secret looks like none."""
+    if len(summary) < SUMMARY_CHARS:
+        return summary
+    begins = max(summary.rfind(sign) for sign in _BETWEEN) + 1
+    return f"{summary[: max(begins, SUMMARY_CHARS - _MOST_CUT)]}…"
+
+
 def _decision(row: TrailRow) -> str:
     if row.verdict and row.after_s is not None:
         return row.verdict
@@ -245,7 +296,7 @@ def _duration(seconds: float | None) -> str:
     return f"{seconds / 3600:.0f}h"
 
 
-def _widths(lines: Sequence[Sequence[str]], *, width: int) -> list[int]:
+def _widths(lines: Sequence[Sequence[str]], *, width: int, notes: Sequence[str] = ()) -> list[int]:
     """As wide as the longest cell, up to the column's share; the rest of the line is for "what"."""
     from rich.cells import cell_len
 
@@ -255,7 +306,7 @@ def _widths(lines: Sequence[Sequence[str]], *, width: int) -> list[int]:
         for number, column in enumerate(_COLUMNS)
     ]
     taken = sum(widths) - widths[_WHAT] + len(_COLUMNS) - 1
-    longest = max(cell_len(line[_WHAT]) for line in lines)
+    longest = max(cell_len(text) for text in (*(line[_WHAT] for line in lines), *notes))
     widths[_WHAT] = max(len("what"), min(longest, width - taken))
     return widths
 

@@ -35,7 +35,7 @@ def pair(
     daemons = Daemons(dialog, file.config, file.path, own_service())
     try:
         bot = meet(dialog, token, file)
-        with daemons.replaced():
+        with daemons.replaced(token):
             newcomer = pair_person(dialog, file, token, bot, role=role, name=name, in_group=group)
     except (KeyboardInterrupt, typer.Abort):
         dialog.say("\nCancelled. Nobody was added.")

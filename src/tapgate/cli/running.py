@@ -7,7 +7,6 @@ counts from the next one.
 
 from __future__ import annotations
 
-import fcntl
 import os
 import selectors
 import signal
@@ -22,10 +21,10 @@ from tempfile import TemporaryFile
 from tapgate.cli.dialog import Dialog
 from tapgate.cli.status import ask_status
 from tapgate.config import Config
-from tapgate.daemon.lock import Lock
-from tapgate.errors import LockedError, TapgateError
+from tapgate.daemon.lock import Holder, Lock, holder_of
+from tapgate.errors import LockedError, SocketError, TapgateError
 from tapgate.install.service import Service, service_of
-from tapgate.paths import make_private_dir
+from tapgate.paths import bot_lock_path, bot_name, default_runtime_dir, make_private_dir
 
 STOP_S = 30.0
 START_S = 30.0
@@ -45,13 +44,14 @@ class Daemons:
         self._config = config
         self._config_path = config_path
         self._service = service
+        self._bot_lock: Path | None = None  # while we poll a bot ourselves
 
     def is_service_running(self) -> bool:
         return self._service is not None and self._service.state().running
 
     def pid(self) -> int | None:
         """The process that holds the daemon's lock; 0 where it does not say its number, None where there is none."""
-        return self._noted_pid() if any(map(_is_locked, self._lock_paths())) else None
+        return next((holder.pid for holder in self._holders()), None)
 
     def is_stale(self) -> bool:
         """Whether the running daemon read the config before the config's last change."""
@@ -60,8 +60,14 @@ class Daemons:
         return False
 
     @contextmanager
-    def replaced(self) -> Iterator[None]:
-        """In the daemon's place while this lasts. A service goes on afterwards; a daemon in a terminal does not."""
+    def replaced(self, token: str = "") -> Iterator[None]:
+        """In the daemon's place while this lasts. A service goes on afterwards; a daemon in a terminal does not.
+
+        With a token, also in the place of a daemon that polls that bot with another config.
+        """
+        if token:
+            bot = bot_name(self._config.telegram.base_url, token)
+            self._bot_lock = bot_lock_path(default_runtime_dir(), bot)
         was_service = self.is_service_running()
         if was_service:
             self._halt_service()
@@ -71,7 +77,7 @@ class Daemons:
             try:
                 stack.enter_context(self._locks())
             except LockedError:
-                self._halt_process(self._noted_pid())
+                self._halt_process(self.pid() or 0)
                 stack.enter_context(self._locks())
             yield
 
@@ -133,41 +139,33 @@ class Daemons:
 
     @contextmanager
     def _locks(self) -> Iterator[None]:
-        """Both of the daemon's locks, as it takes them itself."""
+        """All of the daemon's locks, as it takes them itself."""
         with ExitStack() as stack:
             for path in self._lock_paths():
-                make_private_dir(path.parent)
                 try:
+                    make_private_dir(path.parent)
                     stack.callback(Lock(path).release)
                 except OSError as error:
-                    raise TapgateError(f"cannot write to {path} ({error.strerror})") from None
+                    if path != self._bot_lock:
+                        raise TapgateError(f"cannot write to {path} ({error.strerror})") from None
+                except SocketError:
+                    if path != self._bot_lock:  # the daemon does without that one, too
+                        raise
             yield
 
     def _lock_paths(self) -> tuple[Path, ...]:
         paths = (self._config.socket_path.with_suffix(".lock"), self._config.state_dir / "daemon.lock")
-        return tuple(dict.fromkeys(paths))
+        return tuple(dict.fromkeys((*paths, *([self._bot_lock] if self._bot_lock else []))))
 
-    def _noted_pid(self) -> int:
-        """Only from a lock that is held: what a killed daemon left in its file may be somebody else's number by now."""
-        for path in filter(_is_locked, self._lock_paths()):
-            with suppress(OSError, ValueError):
-                return int(path.read_text().strip())
-        return 0
-
-
-def _is_locked(path: Path) -> bool:
-    """Asked with a lock of our own that is gone at once, and that goes beside another of its kind."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+    def _holders(self) -> Iterator[Holder]:
+        """Those who say their number come first."""
+        found = []
+        for path in self._lock_paths():
+            with suppress(OSError):
+                holder = holder_of(path)
+                if holder is not None:
+                    found.append(holder)
+        yield from sorted(found, key=lambda holder: not holder.pid)
 
 
 @contextmanager

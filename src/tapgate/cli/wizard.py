@@ -176,7 +176,7 @@ class Wizard:
         elif not self._wishes.pair:
             dialog.warn("Skipped. Nobody is listed yet, so nobody can answer: [bold]tapgate pair[/bold].")
             return False
-        with self._daemons.replaced():
+        with self._daemons.replaced(token):
             newcomer = pair_person(dialog, file, token, bot, name=self._wishes.name)
         if newcomer is None and not file.config.people:
             dialog.warn("Skipped. Nobody is listed yet, so nobody can answer: [bold]tapgate pair[/bold].")

@@ -39,7 +39,7 @@ def choices_of(request: Request, draft: Draft, *, risky: bool) -> tuple[Choice, 
         return _edited(request, draft, risky=risky)
     if request.form is not None:
         return (*_options(request.form, draft), *request.choices)
-    return tuple(_careful(choice) if risky else choice for choice in request.choices)
+    return tuple(_asking_twice(_careful(choice) if risky else choice) for choice in request.choices)
 
 
 def refuses(choice: Choice) -> bool:
@@ -195,8 +195,13 @@ def _careful(choice: Choice) -> Choice:
     if choice.decision.verdict is not Verdict.ALLOW:
         return choice
     if stands(choice) and choice.act is Act.DECIDE:
-        return replace(choice, act=Act.CONFIRM, label=f"{choice.label}…")
+        return replace(choice, act=Act.CONFIRM)
     return replace(choice, tone=Tone.BAD) if choice.tone is Tone.GOOD else choice
+
+
+def _asking_twice(choice: Choice) -> Choice:
+    """Its words end like those of other buttons that decide nothing yet."""
+    return replace(choice, label=f"{choice.label}…") if choice.act is Act.CONFIRM else choice
 
 
 def _confirming(request: Request, key: str) -> tuple[Choice, ...]:

@@ -44,6 +44,8 @@ def touches_tapgate(scene: Scene) -> str | None:
     for call in scene.calls:
         if _is_tapgate(call) and not (set(call.texts[:1]) & _TAPGATE_READS) and call.args:
             return f"Runs tapgate itself: tapgate {call.args[0].shown}"
+        if _is_tapgate(call) and any(len(text) > 4 and "--reveal".startswith(text) for text in call.texts):
+            return "Shows what tapgate's log masks"
         if any(name.startswith("TAPGATE_") for name, _ in call.settings):
             return "Changes a setting of tapgate, which asks you this"
         around = (call, *call.feeds, *(inner for arg in call.args for inner in arg.inner))

@@ -38,7 +38,7 @@ from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
 from tapgate.errors import JournalError, SocketError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Background, Findings, Instant, Request, Risk
-from tapgate.paths import make_private_dir
+from tapgate.paths import bot_lock_path, bot_name, default_runtime_dir, make_private_dir
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front
 from tapgate.telegram.setting import Setting
@@ -64,6 +64,7 @@ class Daemon:
     ) -> None:
         self._config = config
         self._token = token
+        self._bot = bot_name(config.telegram.base_url, token)
         self._report = self._reports = Reports(report, wall=time.time)
         self._sessions = Sessions(wall=time.time)
         self._debug = debug
@@ -91,6 +92,7 @@ class Daemon:
                 make_private_dir(config.socket_path.parent)
                 self._lock_socket(stack)
             self._lock_state(stack)
+            self._lock_bot(stack)
             sock = self._inherited
             if sock is None:
                 sock = open_socket(config.socket_path)
@@ -145,7 +147,7 @@ class Daemon:
     def _lock_socket(self, stack: AsyncExitStack) -> None:
         path = self._config.socket_path.with_suffix(".lock")
         try:
-            stack.callback(Lock(path).release)
+            stack.callback(Lock(path, bot=self._bot).release)
         except OSError as error:
             raise SocketError(f"cannot write to {path} ({error.strerror}); set another socket_path") from error
 
@@ -157,7 +159,7 @@ class Daemon:
             make_private_dir(state_dir)
             path = state_dir / "daemon.lock"
             if path.resolve() != self._config.socket_path.with_suffix(".lock").resolve():
-                stack.callback(Lock(path).release)
+                stack.callback(Lock(path, bot=self._bot).release)
         except OSError as error:
             self._report(
                 f"cannot write to {state_dir} ({error.strerror}); nothing can be recorded, so nothing can be allowed"
@@ -166,6 +168,18 @@ class Daemon:
             if state_dir.exists():
                 raise
             self._report(f"{error}; nothing can be recorded, so nothing can be allowed")
+
+    def _lock_bot(self, stack: AsyncExitStack) -> None:
+        """Whoever polls holds it, whatever its config: two that poll one bot take each other's taps away.
+
+        It is of use to others, not to this daemon: where it cannot be had (a sandbox), the daemon starts all the same.
+        """
+        path = bot_lock_path(default_runtime_dir(), self._bot)
+        try:
+            make_private_dir(path.parent)
+            stack.callback(Lock(path, bot=self._bot).release)
+        except (OSError, SocketError) as error:
+            self._debug(f"no lock by the bot: {error}")
 
     async def _serve(self, listener: Listener, ready: Callable[[str], None]) -> None:
         async with anyio.create_task_group() as group:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
+from tapgate.agents.claude import DENIED, SKIPPED
 from tapgate.journal import TrailRow
 from tapgate.model import Outcome, Ran
 from tapgate.telegram.setting import Setting
@@ -28,8 +29,17 @@ def render_history(rows: Sequence[TrailRow], setting: Setting, clock: Callable[[
         project = _short(PurePath(row.project).name or "no project", 24, setting)
         who = f" · {_short(row.person, 20, setting)}" if row.person else f" · {row.outcome.replace('_', ' ')}"
         head = f"{mark} {words(row.at)} <b>{project}</b> {_short(row.tool, 24, setting)}{who}"
-        lines.append(head if setting.is_brief else f"{head}\n<code>{_short(row.summary, 60, setting)}</code>")
+        lines.append(head if setting.is_brief else "\n".join([head, *_details(row, setting)]))
     return "\n\n".join(lines)
+
+
+def _details(row: TrailRow, setting: Setting) -> list[str]:
+    lines = [f"<code>{_short(row.summary, 60, setting)}</code>"]
+    if row.instead:
+        lines.append(f"instead: <code>{_short(row.instead, 60, setting)}</code>")
+    if row.message and row.message not in (DENIED, SKIPPED):
+        lines.append(f"<i>“{_short(row.message, 60, setting)}”</i>")
+    return lines
 
 
 def _short(text: str, most: int, setting: Setting) -> str:

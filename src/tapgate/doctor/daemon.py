@@ -10,6 +10,7 @@ from typing import Any
 
 from tapgate.config import Config
 from tapgate.doctor.check import Check, fault, ok, skipped, warning
+from tapgate.doctor.pollers import Poller
 from tapgate.doctor.scene import Scene
 from tapgate.errors import NotRunningError, TapgateError
 from tapgate.paths import MAX_SOCKET_PATH_BYTES
@@ -29,6 +30,7 @@ class Met:
     status: Mapping[str, Any] | None
     is_running: bool
     problem: str = ""
+    elsewhere: Poller | None = None  # a daemon that is not at this socket and polls this bot, or may
 
 
 def meet(scene: Scene, config: Config | None) -> Met:
@@ -48,6 +50,14 @@ def check_daemon(scene: Scene, config: Config | None, met: Met) -> Iterator[Chec
     name, label = "daemon.running", "daemon"
     if config is None:
         yield skipped(name, label, met.problem)
+        return
+    if met.status is None and met.elsewhere is not None and met.elsewhere.is_sure:
+        yield fault(
+            name,
+            label,
+            f"{met.elsewhere.sentence}, but not at this config's socket, {config.socket_path}",
+            advice="it was started with another config or socket_path: use that one here (--config), or restart it",
+        )
         return
     if met.status is None and not met.is_running:
         yield fault(name, label, "it is not running, so the agent asks at the terminal", advice=f"start it: {START}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import TypeVar
 
 from tapgate.doctor.agents import check_agents
@@ -11,6 +12,7 @@ from tapgate.doctor.configuration import check_config, find_token, load
 from tapgate.doctor.daemon import Met, check_daemon, meet
 from tapgate.doctor.endpoint import check_socket
 from tapgate.doctor.people import check_people
+from tapgate.doctor.pollers import Poller, find_poller
 from tapgate.doctor.scene import Scene
 from tapgate.doctor.service import check_service
 from tapgate.doctor.storage import check_storage
@@ -40,6 +42,11 @@ def examine(scene: Scene) -> Iterator[Check]:
     yield from _guarded("config", lambda: check_config(scene, loaded))
 
     token = find_token(loaded)
+    if config is not None and met.status is None and not met.is_running:
+        elsewhere, broken = _tried("daemon", lambda: find_poller(scene, config, token.text))
+        yield from broken
+        unsure = Poller("whether a daemon polls could not be found out", is_sure=False)
+        met = replace(met, elsewhere=unsure if broken else elsewhere)
     reached, broken = _tried("telegram", lambda: None if config is None else reach(scene, config, token.text))
     yield from broken
     yield from _guarded("telegram", lambda: check_telegram(scene, config, reached=reached, token=token, met=met))

@@ -59,4 +59,6 @@ class Scene:
     open_bot: Callable[[Config, str], Bot]
     free_bytes: Callable[[Path], int]
     may_write: Callable[[Path], bool]
+    runtime_dir: Path  # where the locks lie that go by the bot
+    state_dir: Path  # of a daemon with the default config
     listen_s: int = 3  # how long another poller gets to show itself

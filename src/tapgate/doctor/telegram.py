@@ -132,6 +132,13 @@ def check_poller(scene: Scene, reached: Reached, met: Met) -> Check:
                 "a webhook is set for this bot, and takes every tap",
                 advice="another program uses this bot; make one of its own with @BotFather, or remove that webhook",
             )
+        if met.elsewhere is not None:
+            return skipped(
+                name,
+                label,
+                f"{met.elsewhere.sentence}, and polling beside it would be one too many",
+                advice="`tapgate status --config …`, with that daemon's config, says whether it meets another poller",
+            )
         # No offset: nothing is confirmed, what waits stays. No allowed_updates: the last setting stays. Telegram ends
         # the older of two polls, so this one has to wait a moment: it is ended when the other program comes back.
         polled = reached.bot.call("getUpdates", wait_s=scene.listen_s, timeout=scene.listen_s, limit=1)

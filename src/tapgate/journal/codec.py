@@ -133,7 +133,11 @@ def _canonical(answer: Answer) -> str:
 
 def summary_of(request: Request) -> str:
     """What the call is about, in its own first characters."""
-    return (_telling(request.input) or _beginning(request.input))[:SUMMARY_CHARS]
+    return summary_of_input(request.input)
+
+
+def summary_of_input(tool_input: Mapping[str, Json]) -> str:
+    return (_telling(tool_input) or _beginning(tool_input))[:SUMMARY_CHARS]
 
 
 def _beginning(tool_input: Mapping[str, Json]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any
 
-from tapgate.journal.codec import encode_text, readable
+from tapgate.journal.codec import encode_text, readable, summary_of_input
+from tapgate.model import Verdict
 
 DEFAULT_LIMIT = 50
 
@@ -37,6 +39,8 @@ class TrailRow:
     detail: str
     taken: bool | None  # did the caller take the answer; None while open
     ran: str
+    message: str = ""  # what a deny told the agent
+    instead: str = ""  # what the call was about after somebody had changed it, where that is another
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,17 @@ class TrailQuery:
     limit: int = DEFAULT_LIMIT
 
 
-_NAMES = tuple(field.name for field in fields(TrailRow))
-_COLUMNS = ", ".join(_NAMES)
+_SAID = ("message", "instead")  # not in the trail itself: told by the request, for as long as it is kept
+_NAMES = tuple(field.name for field in fields(TrailRow) if field.name not in _SAID)
+_MOST_UPDATED_BYTES = 65_536  # of a changed input; of a longer one only the beginning could be shown
+_COLUMNS = ", ".join(
+    [
+        *_NAMES,
+        "(SELECT decision FROM requests WHERE id = trail.request_id)",
+        "(SELECT CASE WHEN length(updated_input) <= :most_updated THEN updated_input END FROM requests"
+        " WHERE id = trail.request_id)",
+    ]
+)
 
 
 def append_row(
@@ -108,18 +121,44 @@ def read_histories(connection: sqlite3.Connection, query: TrailQuery) -> list[tu
 
 
 def _row(values: tuple[Any, ...]) -> TrailRow:
+    *own, decision, updated_input = values
     held: dict[str, Any] = {
         name: readable(value) if isinstance(value, str | bytes) else value
-        for name, value in zip(_NAMES, values, strict=True)
+        for name, value in zip(_NAMES, own, strict=True)
     }
     taken = held.pop("taken")
-    return TrailRow(**held, taken=None if taken is None else bool(taken))
+    row = TrailRow(**held, taken=None if taken is None else bool(taken))
+    if row.verdict == Verdict.DENY:
+        return replace(row, message=_message(decision))
+    if row.verdict == Verdict.ALLOW and row.summary:
+        return replace(row, instead=_instead(updated_input, row.summary))
+    return row
+
+
+def _message(decision: str | None) -> str:
+    message = _parsed(decision).get("message")
+    return readable(message) if isinstance(message, str) else ""
+
+
+def _instead(updated_input: str | None, summary: str) -> str:
+    updated = _parsed(updated_input)
+    changed = readable(summary_of_input(updated)) if updated else ""
+    return "" if changed == summary else changed
+
+
+def _parsed(held: str | None) -> dict[str, Any]:
+    """An object, or nothing: what somebody has spoiled in the file keeps nobody from reading the rest."""
+    try:
+        value = json.loads(held) if held else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _condition(query: TrailQuery) -> tuple[str, dict[str, Any]]:
     """SQL without a value in it, and the values by name."""
     parts = ["1"]
-    values: dict[str, Any] = {"limit": max(query.limit, 0)}
+    values: dict[str, Any] = {"limit": max(query.limit, 0), "most_updated": _MOST_UPDATED_BYTES}
     if query.project.startswith("/"):
         parts.append("(project = :project OR substr(project, 1, length(:project) + 1) = :project || '/')")
         values["project"] = encode_text(query.project.rstrip("/"))

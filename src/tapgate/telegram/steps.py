@@ -21,6 +21,8 @@ _TEXT_UNITS = 2200  # of all that a step shows
 _LINK_UNITS = 280
 _MOST_LINKS = 3
 _LINKS_UNITS = 300  # below an edited text, of all of them
+_CONFIRMED_UNITS = 400  # of a button that wants a second tap, and of what it means
+_EXPLAINED_UNITS = 700
 _MOST_OLD = 2000  # characters of the old text that a difference is shown against
 _MOST_LINES = 120
 _LANGUAGES = {"command": "bash"}
@@ -181,8 +183,11 @@ def _difference(old: str, new: str) -> str | None:
 
 def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
     choice = next((choice for choice in card.request.choices if choice.key == card.draft.confirming), None)
-    what = _line(choice.label, setting, 500) if choice is not None else ""
-    return ("⚠️ <b>This would last beyond this one call.</b> Really?", f"▸ {what}")
+    what = _line(choice.label, setting, _CONFIRMED_UNITS) if choice is not None else ""
+    room = Clipper(_EXPLAINED_UNITS, mask=setting.mask)
+    explained = choice.explained if choice is not None and not setting.is_brief else ()
+    lines = [room.take(line, _EXPLAINED_UNITS, one_line=True) for line in explained]
+    return ("⚠️ <b>This would last beyond this one call.</b> Really?", f"▸ {what}", *(line for line in lines if line))
 
 
 def _listed(card: Card, setting: Setting) -> tuple[str, ...]:
