@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from tapgate.core.risk import assess
-from tapgate.core.risk_paths import Ground, Kind, ground, holds_secrets, is_secret, is_temporary, kind_of
+from tapgate.core.risk_paths import Ground, Kind, ground, holds_secrets, is_secret, kind_of
 from tapgate.core.shell_calls import Call, names
 from tapgate.core.shell_interpreters import CODE_FLAGS, SHELLS, shell_use
 from tapgate.core.shell_walk import read_commands
@@ -223,7 +223,7 @@ def why_broad_directory(path: str, *, project: str) -> str | None:
         return "It opens a home directory, with its keys and settings"
     if where.project != "/nowhere" and where.project.startswith(f"{located}/"):
         return "It opens what lies above the project"
-    if is_temporary(f"{located}/"):
+    if where.is_temporary(f"{located}/"):
         return None
     if len(parts) == 1:
         return f"It opens all of /{parts[0]}"
