@@ -333,6 +333,8 @@ class Card:
     ran: Ran = Ran.UNKNOWN
     detail: str = ""
     refreshed: bool = False
+    restarted: bool = False  # what was tapped or written before a restart may be forgotten
+    from_journal: bool = False  # who answered what is known from the journal alone, which any process of the user writes
     version: int = 0
     background: Background = NO_BACKGROUND
     risks: tuple[Risk, ...] = ()

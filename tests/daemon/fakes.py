@@ -169,12 +169,14 @@ class FakeLine:
     def __init__(self, diary: Diary) -> None:
         self._diary = diary
         self.sent: Sent | None = None
+        self.handed_over = anyio.Event()
 
     def send_last(self, frame: bytes) -> None:
         if self.sent is None:
             line, _, body = frame.partition(b"\n")
             self.sent = Sent(decode_header(line).kind, body)
             self._diary.add(self.sent)
+            self.handed_over.set()
 
 
 def _fit(diary: Diary) -> tuple[Phones, Records, Line]:

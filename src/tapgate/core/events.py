@@ -60,11 +60,12 @@ class Sounded:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A copy now shows this version of its card."""
+    """A copy now shows this version of its card; or, `gone`, there is no such message any more."""
 
     request_id: str
     copy: Copy
     version: int
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -18,6 +18,7 @@ from tapgate.core.effects import (
     Edit,
     Effect,
     Entry,
+    KeepUpdate,
     Post,
     Probe,
     Record,
@@ -31,12 +32,15 @@ from tapgate.core.effects import (
 from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
 from tapgate.core.memory import Remembered
 from tapgate.errors import FrameError, JournalError
-from tapgate.model import NO_BACKGROUND, Background, Instant, Request, Risk, Verdict
+from tapgate.model import NO_BACKGROUND, Background, Instant, Phase, Request, Risk, Verdict
 from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
 MOST_OWED = 1000
+
+Handover = Callable[[], Awaitable[None]]
+"""Waits until an answer was written to its caller's connection, or never will be."""
 
 
 class Records(Protocol):
@@ -63,6 +67,10 @@ class Phones(Protocol):
 class Line(Protocol):
     """A caller's connection."""
 
+    @property
+    def handed_over(self) -> anyio.Event:
+        """Set once the frame has been written, or cannot be written any more."""
+
     def send_last(self, frame: bytes) -> None:
         """Queue the one frame that answers the caller. Never waits."""
 
@@ -86,6 +94,7 @@ class Engine:
         self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
+        self._kept: dict[str, anyio.Event] = {}  # requests of an earlier run that were tapped before their caller was back
         self._owed: list[Entry] = []
         self._lock = anyio.Lock()
         self._changed = anyio.Event()
@@ -146,13 +155,42 @@ class Engine:
         del self._lines[request_id]
         return True
 
-    async def handle(self, event: Event, offset: int | None = None) -> None:
-        """Returns once everything the event causes is recorded and on its way. Never half done."""
+    async def handle(self, event: Event, offset: int | None = None) -> Handover | None:
+        """Returns once everything the event causes is recorded and on its way. Never half done.
+
+        `offset` confirms the update that brought the event, and is recorded with what the event causes. Not so where the
+        event answers somebody: the journal proves no answer, so after a crash Telegram has to deliver the update again.
+        Then the caller gets what to wait for before it confirms the update, and has the offset recorded.
+        """
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 now = self._clock()
-                await self._carry_out(self.desk.handle(event, now), now, offset)
+                effects = self.desk.handle(event, now)
+                handover = self._handover(effects)
+                await self._carry_out(effects, now, offset if handover is None else None)
         self._changed.set()
+        return handover
+
+    def _handover(self, effects: Sequence[Effect]) -> Handover | None:
+        answered = [
+            effect.request.id
+            for effect in effects
+            if isinstance(effect, Reply) and effect.decision.verdict is not Verdict.NONE
+        ]
+        kept = [effect.request_id for effect in effects if isinstance(effect, KeepUpdate)]
+        if not answered and not kept:
+            return None
+        returned = [self._kept.setdefault(request_id, anyio.Event()) for request_id in kept]
+
+        async def wait() -> None:
+            for event in returned:
+                await event.wait()
+            for request_id in (*kept, *answered):
+                line, card = self._lines.get(request_id), self.desk.card(request_id)
+                if line is not None and card is not None and card.phase is Phase.SENDING:
+                    await line.handed_over.wait()
+
+        return wait
 
     async def _carry_out(self, effects: Sequence[Effect], now: Instant, offset: int | None) -> None:
         unrecorded = await self._record([effect for effect in effects if isinstance(effect, Record)], now, offset)
@@ -170,6 +208,8 @@ class Engine:
                         await self._carry_out(follow, now, None)
                 case Reply():
                     self._reply(effect)
+                case KeepUpdate():
+                    pass  # see _handover
                 case Probe():
                     if self._group is not None:
                         self._group.start_soon(self._probe, effect)
@@ -178,6 +218,8 @@ class Engine:
                         self._show(effect)
                     except Exception as error:  # a phone's fault must not keep others from what is due to them
                         self._report(f"the phones could not be told ({type(error).__name__}: {error})")
+        for request_id in [one for one in self._kept if not self.desk.awaits_caller(one)]:
+            self._kept.pop(request_id).set()
 
     async def _record(self, records: Sequence[Record], now: Instant, offset: int | None) -> dict[int, str]:
         """Write all in one transaction, or, where that fails, each by itself. Gives what failed, with the reason."""

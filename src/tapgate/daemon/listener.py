@@ -40,6 +40,7 @@ class Connection:
         self._out: bytes | None = None
         self._out_ready = anyio.Event()
         self.is_unread = False  # the answer was not even handed over whole
+        self.handed_over = anyio.Event()  # all is written that ever will be
 
     def send_last(self, frame: bytes) -> None:
         if self._out is None:
@@ -48,14 +49,17 @@ class Connection:
 
     async def write_last(self) -> bool:
         """Wait for the frame and send it, once. False: the caller is there and does not read it."""
-        await self._out_ready.wait()
-        frame, self._out = self._out or b"", b""
-        self.is_unread = True
-        # A caller that is gone is noticed where its frames are read, together with its last word.
-        with anyio.move_on_after(self._stall_s) as patience, suppress(anyio.BrokenResourceError):
-            await self._stream.send(frame)
-            self.is_unread = False
-        return not patience.cancelled_caught
+        try:
+            await self._out_ready.wait()
+            frame, self._out = self._out or b"", b""
+            self.is_unread = True
+            # A caller that is gone is noticed where its frames are read, together with its last word.
+            with anyio.move_on_after(self._stall_s) as patience, suppress(anyio.BrokenResourceError):
+                await self._stream.send(frame)
+                self.is_unread = False
+            return not patience.cancelled_caught
+        finally:
+            self.handed_over.set()
 
     async def header(self) -> Header | None:
         """The next frame's header; None where the caller hung up between frames."""

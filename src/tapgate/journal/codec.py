@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from tapgate.model import NO_DRAFT, Answer, Caller, Decision, Draft, Given, Json, Request, Verdict
+from tapgate.model import Answer, Caller, Decision, Json, Request, Verdict
 
 COMPRESS_ABOVE_BYTES = 64 * 1024
 SUMMARY_CHARS = 200
@@ -90,24 +90,6 @@ def decode_decision(held: str, updated_input: str | None) -> Decision:
         interrupt=found["interrupt"],
         updates=tuple(found["updates"]),
         updated_input=None if updated_input is None else json.loads(updated_input),
-    )
-
-
-def encode_draft(draft: Draft) -> str:
-    return encode_json(asdict(draft))
-
-
-def decode_draft(held: str | None) -> Draft:
-    if held is None:
-        return NO_DRAFT
-    found = json.loads(held)
-    return Draft(
-        at=found["at"],
-        given=tuple(Given(tuple(given["picks"]), given["typed"]) for given in found["given"]),
-        text=found["text"],
-        author=found["author"],
-        confirming=found["confirming"],
-        listed=tuple(found["listed"]),
     )
 
 

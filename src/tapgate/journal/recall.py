@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 from collections.abc import Callable
 
 from tapgate.core.memory import Remembered
-from tapgate.journal.codec import decode_caller, decode_draft, decode_input, decode_text, readable
+from tapgate.journal.codec import decode_caller, decode_input, decode_text, readable
 from tapgate.journal.ledger import read_answer
 from tapgate.model import Act, Call, Caller, Copy, Outcome, Prompt, Ran, Request
 
@@ -64,25 +65,29 @@ def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> R
     is_over = row["outcome"] is not None and row["encoding"] != "raw" and not behind
     return Remembered(
         request=_decode_request(row, parse, with_input=not is_over),
-        asked_at=row["asked_at"],
-        deadline_at=row["deadline_at"],
-        fits=bool(row["fits"]),
-        chats=tuple(json.loads(row["chats"])),
-        seen=bool(row["seen"]),
+        asked_at=_number(row["asked_at"]),
+        deadline_at=_number(row["deadline_at"]),
+        chats=tuple(int(chat_id) for chat_id in json.loads(row["chats"])),
         answer=read_answer(row),
         outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
-        ended_at=0.0 if row["ended_at"] is None else row["ended_at"],
+        ended_at=0.0 if row["ended_at"] is None else _number(row["ended_at"]),
         detail=decode_text(row["detail"]),
         ran=Ran(row["ran"]),
-        version=row["version"],
+        version=int(row["version"]),
         copies=tuple((Copy(chat, message), shown) for chat, message, shown, user, *_ in messages if not user),
         prompts=tuple(
             (Copy(chat, message), Prompt(user, Act(purpose), question))
             for chat, message, _, user, purpose, question in messages
             if user
         ),
-        draft=decode_draft(row["draft"]),
     )
+
+
+def _number(held: object) -> float:
+    """A column of the file may hold anything; what is no moment in time must not reach a clock."""
+    if not isinstance(held, int | float) or not math.isfinite(held):
+        raise ValueError(f"{held!r} is no time")
+    return held
 
 
 def _decode_request(row: sqlite3.Row, parse: Parse, *, with_input: bool) -> Request:

@@ -41,18 +41,19 @@ from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
-from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
+from tapgate.telegram.poll import OFFSET_KEPT_S, Handover, Poller
 from tapgate.telegram.prompts import render_prompt
 from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import Clipper, plain_line
 
-Emit = Callable[[Event, int | None], Awaitable[None]]
+Emit = Callable[[Event, int | None], Awaitable[Handover | None]]
 Command = Callable[[str, int, int, int], Awaitable[None]]
 WORKER_BYTES = 128 * 1024
 SWEEP_AGAIN_S = 30.0
 OVER_KEPT = 1000
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED = "message is not modified"  # python-telegram-bot capitalises Telegram's words
+_GONE = "message to edit not found"
 _SAID_UNITS = 1000
 _ANSWER_UNITS = 200  # Telegram's limit for a callback answer
 _ORPHAN = "This card does not count. If its question is still open, it stands on another one."
@@ -89,6 +90,7 @@ class Front:
             offset=known,
             last_success=last_poll,
             deliver=self._deliver,
+            confirm=self._confirm,
             resumed=self._resumed,
             wall=wall,
             sleep=sleep,
@@ -257,8 +259,8 @@ class Front:
         return Job(chat_id, ("post", request_id), call, failed, unsure)
 
     def _edit_job(self, card: Card, copy: Copy, *, idle: bool) -> Job:
-        async def done() -> None:
-            await self._emit(Edited(card.request.id, copy, card.version), None)
+        async def done(*, gone: bool = False) -> None:
+            await self._emit(Edited(card.request.id, copy, card.version, gone=gone), None)
 
         async def call() -> None:
             try:
@@ -282,7 +284,7 @@ class Front:
             # Unchanged is a success; a message that was deleted on the phone shows nothing wrong either.
             if _UNCHANGED not in reason.lower():
                 self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
-            await done()
+            await done(gone=_GONE in reason.lower())
 
         return Job(copy.chat_id, ("edit", copy.message_id), call, failed, idle=idle)
 
@@ -341,14 +343,16 @@ class Front:
     async def _resumed(self, away_s: float) -> None:
         await self._emit(PollResumed(away_s), None)
 
-    async def _deliver(self, update: dict[str, Any], offset: int) -> None:
+    async def _deliver(self, update: dict[str, Any], offset: int | None) -> Handover | None:
         event = parse_update(update)
         if event is not None:
-            await self._emit(event, offset)
-            return
+            return await self._emit(event, offset)
         command = parse_command(update)
         if command is not None:
             await self._command(*command)
+        return await self._emit(Ticked(), offset)
+
+    async def _confirm(self, offset: int) -> None:
         await self._emit(Ticked(), offset)
 
 
