@@ -334,7 +334,7 @@ class Card:
     detail: str = ""
     refreshed: bool = False
     restarted: bool = False  # what was tapped or written before a restart may be forgotten
-    from_journal: bool = False  # who answered what is known from the journal alone, which any process of the user writes
+    from_journal: bool = False  # who answered, and what, is known from the journal alone
     version: int = 0
     background: Background = NO_BACKGROUND
     risks: tuple[Risk, ...] = ()

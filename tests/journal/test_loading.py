@@ -37,9 +37,7 @@ async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
         request=request,
         asked_at=NOW,
         deadline_at=NOW + 590,
-        fits=True,
         chats=(11, -100123),
-        seen=True,
         copies=((Copy(11, 100), 0),),
         prompts=((Copy(11, 101), Prompt(42, Act.ASK_ANSWER, 1)),),
     )

@@ -16,7 +16,8 @@ Its rules:
     its caller is back with the bytes; what was tapped counts again because Telegram delivers it again (restart.py).
 
 What a card asks for beyond one tap (a question's answers, a changed text, a second tap, a list) is its draft: see
-drafts.py. All copies of a card show the same draft, and only buttons that stand on it now count. No draft outlives a run.
+drafts.py. All copies of a card show the same draft, and only buttons that stand on it now count. No draft outlives
+a run.
 """
 
 from __future__ import annotations
@@ -335,7 +336,7 @@ class Desk:
         return effects
 
     def _keep(self, found: Case, event: Tapped | Replied) -> list[Effect]:
-        """Look at it when the caller is back: until then nobody knows whether the journal tells its request as it is."""
+        """Look at it when the caller is back: until then nobody knows whether the journal has its request as it is."""
         if len(found.kept) < MOST_KEPT:
             found.kept.append(event)
             return [KeepUpdate(found.request.id)]
@@ -703,7 +704,7 @@ class Desk:
 
     def _on_whole_posted(self, event: WholePosted) -> list[Effect]:
         found = self.board.cases.get(event.request_id)
-        if found is None or found.phase is not Phase.OPEN or event.chat_id not in found.chats:
+        if found is None or found.phase is not Phase.OPEN or found.awaits_caller or event.chat_id not in found.chats:
             return []
         found.seen_in.add(event.chat_id)
         found.version += 1

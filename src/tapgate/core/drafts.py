@@ -28,9 +28,7 @@ BACK = Choice("z", "Back", Act.BACK, seal="back")
 _NOTHING = Given()
 
 
-def choices_of(
-    request: Request, draft: Draft, *, risky: bool, listed: tuple[str, ...] = ()
-) -> tuple[Choice, ...]:
+def choices_of(request: Request, draft: Draft, *, risky: bool, listed: tuple[str, ...] = ()) -> tuple[Choice, ...]:
     """The buttons for the card as it stands. What is risky allows nothing for good with one tap.
 
     `listed` are the digests of the requests that the draft lists.

@@ -190,17 +190,5 @@ class KeepUpdate:
 
 
 Effect = (
-    Record
-    | Reply
-    | AnswerTap
-    | Post
-    | Edit
-    | AskText
-    | ShowWhole
-    | Retract
-    | Say
-    | Sweep
-    | Sound
-    | Probe
-    | KeepUpdate
+    Record | Reply | AnswerTap | Post | Edit | AskText | ShowWhole | Retract | Say | Sweep | Sound | Probe | KeepUpdate
 )

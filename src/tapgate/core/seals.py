@@ -17,9 +17,9 @@ def sealed(choices: Iterable[Choice], *circumstances: Json) -> tuple[Choice, ...
     """Tie each key to what its button says and does, and to circumstances without which it means something else.
 
     The seal travels in the button. The digest of the request's bytes is one of its circumstances: a tap that Telegram
-    delivers after a restart thereby says what its card showed, which the journal could not prove. After an upgrade that words or orders choices differently, or once the card has gone
-    on to the next question, an old button no longer fits and is refused, where a bare number would have meant something
-    that its card never said.
+    delivers after a restart thereby says what its card showed, which the journal could not prove. After an upgrade
+    that words or orders choices differently, or once the card has gone on to the next question, an old button no
+    longer fits and is refused, where a bare number would have meant something that its card never said.
     """
     return tuple(replace(choice, seal=_seal(choice, circumstances)) for choice in choices)
 

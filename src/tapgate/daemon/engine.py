@@ -94,7 +94,9 @@ class Engine:
         self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
-        self._kept: dict[str, anyio.Event] = {}  # requests of an earlier run that were tapped before their caller was back
+        self._kept: dict[
+            str, anyio.Event
+        ] = {}  # requests of an earlier run that were tapped before their caller was back
         self._owed: list[Entry] = []
         self._lock = anyio.Lock()
         self._changed = anyio.Event()
@@ -158,9 +160,9 @@ class Engine:
     async def handle(self, event: Event, offset: int | None = None) -> Handover | None:
         """Returns once everything the event causes is recorded and on its way. Never half done.
 
-        `offset` confirms the update that brought the event, and is recorded with what the event causes. Not so where the
-        event answers somebody: the journal proves no answer, so after a crash Telegram has to deliver the update again.
-        Then the caller gets what to wait for before it confirms the update, and has the offset recorded.
+        `offset` confirms the update that brought the event, and is recorded with what the event causes. Not so where
+        the event answers somebody: the journal proves no answer, so after a crash Telegram has to deliver the update
+        again. What is returned then has to be waited for before the update is confirmed and the offset recorded.
         """
         with anyio.CancelScope(shield=True):
             async with self._lock:

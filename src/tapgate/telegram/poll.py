@@ -147,6 +147,7 @@ class Poller:
             self._report(f"update {number} could not be taken ({type(error).__name__}: {error})")
         self._handled = number + 1
         if handover is not None:
+            self._offset = self._held[0].number if self._held else number
             self._held.append(_Held(number, handover, self._mono() + MOST_HELD_S))
         elif not self._held:
             self._offset = self._handled
