@@ -273,17 +273,6 @@ def test_a_typed_yes_counts_only_once_an_edit_of_this_run_was_confirmed(run: Run
     assert replies(run.happen(Replied(ADA.user_id, ADA.chat_id, 31, 10, "yes"), 6))
 
 
-def test_a_copy_that_does_not_exist_is_not_confirmed_by_that(run: Run) -> None:
-    """A made-up message number: what comes to stand there later is no card of this request."""
-    request = open_in(run)
-    run.restart(2)
-    run.happen(Asked(with_deadline(request, 580)), 3)
-    card = run.desk.card(request.id)
-    assert card is not None
-    run.happen(Edited(request.id, CARD, card.version, gone=True), 4)
-    assert not replies(run.happen(Replied(ADA.user_id, ADA.chat_id, 30, 10, "yes"), 5))
-
-
 def test_a_message_that_two_requests_claim_belongs_to_neither(run: Run) -> None:
     first, second = make_request(1), make_request(2, session="s2")
     for request in (first, second):

@@ -230,7 +230,7 @@ def test_an_unchanged_card_is_a_success_and_a_lost_one_is_let_go(words: str, rep
         edge.front.edit(Edit(settled_card(request, Outcome.EXPIRED), (Copy(ADA, 5),)))
 
     edge = at_the_edge(main)
-    assert edge.heard == [Edited(request.id, Copy(ADA, 5), 0, gone=reported)]
+    assert edge.heard == [Edited(request.id, Copy(ADA, 5), 0)]
     assert bool(edge.reports) is reported
     assert len(edge.api.made) == 1
 

@@ -695,8 +695,6 @@ class Desk:
         found = self.board.cases.get(event.request_id)
         if found is None or event.copy not in found.copies:
             return []
-        if event.gone and found.phase is not Phase.SETTLED:
-            return []  # nothing stands there, so a text that comes from there later is about something else
         found.copies[event.copy] = max(event.version, found.copies[event.copy])
         if found.phase is Phase.SETTLED and event.version == found.version:
             return [Record(found.request.id, ShownEntry(found.request.id, event.copy, event.version))]

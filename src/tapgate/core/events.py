@@ -60,12 +60,11 @@ class Sounded:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """A copy now shows this version of its card; or, `gone`, there is no such message any more."""
+    """A copy now shows this version of its card."""
 
     request_id: str
     copy: Copy
     version: int
-    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from tapgate.core.effects import (
 from tapgate.errors import JournalError
 from tapgate.journal.codec import (
     decode_decision,
+    decode_number,
     decode_text,
     encode_caller,
     encode_decision,
@@ -59,12 +60,12 @@ def read_answer(row: sqlite3.Row) -> Answer | None:
         return None
     return Answer(
         person=decode_text(row["person"]),
-        user_id=row["user_id"],
+        user_id=int(row["user_id"]),
         choice_key=decode_text(row["choice_key"]),
         label=decode_text(row["choice"]),
         decision=decode_decision(row["decision"], row["updated_input"]),
-        at=row["answered_at"],
-        after_s=row["after_s"],
+        at=decode_number(row["answered_at"]),
+        after_s=decode_number(row["after_s"]),
         saved=decode_text(row["saved"]),
     )
 

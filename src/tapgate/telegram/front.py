@@ -53,7 +53,6 @@ SWEEP_AGAIN_S = 30.0
 OVER_KEPT = 1000
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 _UNCHANGED = "message is not modified"  # python-telegram-bot capitalises Telegram's words
-_GONE = "message to edit not found"
 _SAID_UNITS = 1000
 _ANSWER_UNITS = 200  # Telegram's limit for a callback answer
 _ORPHAN = "This card does not count. If its question is still open, it stands on another one."
@@ -259,8 +258,8 @@ class Front:
         return Job(chat_id, ("post", request_id), call, failed, unsure)
 
     def _edit_job(self, card: Card, copy: Copy, *, idle: bool) -> Job:
-        async def done(*, gone: bool = False) -> None:
-            await self._emit(Edited(card.request.id, copy, card.version, gone=gone), None)
+        async def done() -> None:
+            await self._emit(Edited(card.request.id, copy, card.version), None)
 
         async def call() -> None:
             try:
@@ -284,7 +283,7 @@ class Front:
             # Unchanged is a success; a message that was deleted on the phone shows nothing wrong either.
             if _UNCHANGED not in reason.lower():
                 self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
-            await done(gone=_GONE in reason.lower())
+            await done()
 
         return Job(copy.chat_id, ("edit", copy.message_id), call, failed, idle=idle)
 
