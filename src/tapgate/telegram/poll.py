@@ -155,13 +155,13 @@ class Poller:
     async def _wait_for_handover(self, most_s: float) -> None:
         """Wait for the held ones, oldest first, though not for long: others want to be heard. Confirm what is done."""
         self._expect(most_s + STEP_S)
+        while self._held and self._mono() >= self._held[0].until:
+            self._held.popleft()
         try:
             with anyio.move_on_after(most_s):
                 while self._held:
                     await self._held[0].handover()
                     self._held.popleft()
-            while self._held and self._mono() >= self._held[0].until:
-                self._held.popleft()
             before, self._offset = self._offset, self._held[0].number if self._held else self._handled
             if self._offset is not None and self._offset != before:
                 await self._confirm(self._offset)
