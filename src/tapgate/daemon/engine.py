@@ -94,9 +94,7 @@ class Engine:
         self._assess = assess
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
-        self._kept: dict[
-            str, anyio.Event
-        ] = {}  # requests of an earlier run that were tapped before their caller was back
+        self._kept: dict[str, anyio.Event] = {}  # requests that were tapped before their caller was back
         self._owed: list[Entry] = []
         self._lock = anyio.Lock()
         self._changed = anyio.Event()
