@@ -1,7 +1,10 @@
 """The crash test: kill -9 at random instants, with callers waiting and taps coming in. `make crash` runs 200 rounds.
 
 What must hold afterwards: no decision lost, doubled or changed; no caller past its deadline; no card left open; every
-allow on a caller's stdout has an allow in the trail.
+allow on a caller's stdout has an allow in the trail, and a tap on a button that allows.
+
+An answer that a kill kept from its caller is not taken from the journal. Telegram delivers its tap again; where it
+cannot, the card asks to tap again. Both are counted.
 """
 
 from __future__ import annotations
@@ -25,6 +28,8 @@ from tests.e2e.world import World, new_world
 CALLERS = 3
 DEADLINE_S = 40.0
 LABELS = ("Allow", "Deny", "Always allow")
+AGAIN = "tap again"
+AGAIN_S = 1.5  # a person takes at least so long to read that, and a tap that comes again is there by then
 
 
 @dataclass
@@ -48,13 +53,26 @@ class Findings:
     allows: int = 0
     denials: int = 0
     unasked: int = 0
+    by_itself: int = 0  # answers that a kill kept from the caller, and whose tap came again
+    second_taps: int = 0  # answers that somebody had to give again
     faults: list[str] = field(default_factory=list)
 
     def line(self) -> str:
         return (
             f"{self.rounds} rounds, {self.kills} kills, {self.callers} callers, {self.allows} allows, "
-            f"{self.denials} denials, {self.unasked} unasked, {len(self.faults)} faults"
+            f"{self.denials} denials, {self.unasked} unasked, {self.by_itself} taps came again, "
+            f"{self.second_taps} second taps, {len(self.faults)} faults"
         )
+
+
+@dataclass
+class Person:
+    """Who taps: which buttons of which request, and which cards asked to do it again."""
+
+    tapped: dict[str, list[str]] = field(default_factory=dict)
+    asked_again: dict[str, float] = field(default_factory=dict)  # since when a card says so
+    again: set[str] = field(default_factory=set)
+    has_tapped: threading.Event = field(default_factory=threading.Event)
 
 
 def crash(rounds: int, seed: int, *, progress: bool = False) -> Findings:
@@ -64,8 +82,9 @@ def crash(rounds: int, seed: int, *, progress: bool = False) -> Findings:
     with new_world() as world:
         world.start_daemon()
         for number in range(rounds):
-            callers = play_round(world, dice, number, findings)
-            check_round(world, callers, findings)
+            person = Person()
+            callers = play_round(world, dice, number, person, findings)
+            check_round(world, callers, person, findings)
             findings.rounds += 1
             if progress:
                 print(f"\r{findings.line()}", end="", file=sys.stderr, flush=True)
@@ -75,21 +94,23 @@ def crash(rounds: int, seed: int, *, progress: bool = False) -> Findings:
     return findings
 
 
-def play_round(world: World, dice: random.Random, number: int, findings: Findings) -> list[Caller]:
+def play_round(world: World, dice: random.Random, number: int, person: Person, findings: Findings) -> list[Caller]:
     callers = []
     for index in range(CALLERS):
         session = f"round-{number}-{index}"
         process = world.ask(event_bytes(session=session), deadline_s=DEADLINE_S)
         callers.append(Caller(session, process, time.monotonic()))
     findings.callers += len(callers)
-    killer = threading.Thread(
-        target=kill_and_restart, args=(world, dice.choice([0.0, 0.05, 0.3]) + dice.random() * 0.25)
-    )
+    if dice.random() < 0.5:  # around a tap, where an answer is recorded and not yet with its caller
+        killer = threading.Thread(target=kill_and_restart, args=(world, dice.random() * 0.03, person.has_tapped))
+    else:
+        killer = threading.Thread(
+            target=kill_and_restart, args=(world, dice.choice([0.0, 0.05, 0.3]) + dice.random() * 0.25)
+        )
     killer.start()
     findings.kills += 1
-    seen: set[str] = set()
     while any(caller.process.poll() is None for caller in callers):
-        tap_something(world, dice, seen)
+        tap_something(world, dice, person)
         now = time.monotonic()
         for caller in callers:
             if caller.process.poll() is None and now - caller.began > DEADLINE_S + 5:
@@ -105,41 +126,56 @@ def play_round(world: World, dice: random.Random, number: int, findings: Finding
     return callers
 
 
-def kill_and_restart(world: World, after_s: float) -> None:
+def kill_and_restart(world: World, after_s: float, moment: threading.Event | None = None) -> None:
+    if moment is not None:
+        moment.wait(DEADLINE_S)
     time.sleep(after_s)
     world.stop_daemon(signal.SIGKILL)
     world.start_daemon()
 
 
-def tap_something(world: World, dice: random.Random, seen: set[str]) -> None:
-    """Press a button of a card that can be pressed, sometimes two, sometimes one that was pressed before."""
+def tap_something(world: World, dice: random.Random, person: Person) -> None:
+    """Press a button of a card that can be pressed, sometimes two; and again only where the card asks for it."""
     for card in world.cards():
         if not card["buttons"] or dice.random() < 0.5:
             continue
         request = request_of(card["buttons"][0][0]["callback_data"])
-        if request in seen and dice.random() < 0.9:
-            continue
-        seen.add(request)
+        if request in person.tapped:
+            if AGAIN not in card["text"] or request in person.again:
+                continue
+            if time.monotonic() - person.asked_again.setdefault(request, time.monotonic()) < AGAIN_S:
+                continue
+            person.again.add(request)
         for label in dice.sample(LABELS, dice.choice([1, 1, 2])):
             with contextlib.suppress(AssertionError):  # the button may be gone by now
                 world.tap(card, label)
+                person.tapped.setdefault(request, []).append(label)
+                person.has_tapped.set()
 
 
 def request_of(data: str) -> str:
     return base64.urlsafe_b64decode(data.split(".")[0] + "==").hex()
 
 
-def check_round(world: World, callers: list[Caller], findings: Findings) -> None:
-    """Compare what each caller got with what the journal says."""
+def check_round(world: World, callers: list[Caller], person: Person, findings: Findings) -> None:
+    """Compare what each caller got with what was tapped, and with what the journal says."""
     for caller in callers:
         rows = settled_rows(world, caller)
-        answers = [verdict for what, verdict, _ in rows if what == "answered"]
-        endings = [outcome for what, _, outcome in rows if what == "settled"]
+        answers = [verdict for what, verdict, _, _ in rows if what == "answered"]
+        endings = [outcome for what, _, outcome, _ in rows if what == "settled"]
+        request = rows[0][3] if rows else ""
+        labels = person.tapped.get(request, [])
+        findings.second_taps += request in person.again
+        findings.by_itself += len(answers) == 2 and request not in person.again
         fault = ""
-        if len(answers) > 1 or len(endings) > 1:
+        if len(answers) > 2 or len(endings) > 1:  # one kill a round: an answer may be lost once and given again
             fault = "doubled"
-        elif answers and caller.verdict != answers[0]:
-            fault = f"the journal says {answers[0]}, the caller got {caller.verdict}"
+        elif caller.verdict == "allow" and not {"Allow", "Always allow"} & set(labels):
+            fault = f"allowed, and only {labels} were tapped"
+        elif len(answers) == 2 and request not in person.again and answers[0] != answers[1]:
+            fault = f"the tap that came again said {answers[1]}, and {answers[0]} before"
+        elif answers and caller.verdict != answers[-1]:
+            fault = f"the journal says {answers[-1]}, the caller got {caller.verdict}"
         elif not answers and caller.verdict != "none":
             fault = f"{caller.verdict} without an answer in the journal"
         elif endings and endings[0] in ("allowed", "denied") and caller.verdict not in ("allow", "deny"):
@@ -152,14 +188,14 @@ def check_round(world: World, callers: list[Caller], findings: Findings) -> None
             findings.faults.append(f"{caller.session}: {fault} {rows}")
 
 
-def settled_rows(world: World, caller: Caller) -> list[tuple[str, str, str]]:
+def settled_rows(world: World, caller: Caller) -> list[tuple[str, str, str, str]]:
     """The trail of a caller's request, once it is settled (an unconfirmed answer takes 30 s)."""
     end = time.monotonic() + (45 if caller.output else 2)
     while True:
         with contextlib.closing(sqlite3.connect(f"file:{world.state_dir}/journal.db?mode=ro", uri=True)) as connection:
-            query = "SELECT what, verdict, outcome FROM trail WHERE session_id = ? ORDER BY seq"
-            rows = [(str(a), str(b), str(c)) for a, b, c in connection.execute(query, (caller.session,))]
-        if any(what == "settled" for what, _, _ in rows) or time.monotonic() > end:
+            query = "SELECT what, verdict, outcome, request_id FROM trail WHERE session_id = ? ORDER BY seq"
+            rows = [(str(a), str(b), str(c), str(d)) for a, b, c, d in connection.execute(query, (caller.session,))]
+        if any(what == "settled" for what, *_ in rows) or time.monotonic() > end:
             return rows
         time.sleep(0.05)
 

@@ -358,6 +358,8 @@ class Card:
     ran: Ran = Ran.UNKNOWN
     detail: str = ""
     refreshed: bool = False
+    restarted: bool = False  # what was tapped or written before a restart may be forgotten
+    from_journal: bool = False  # who answered, and what, is known from the journal alone
     version: int = 0
     background: Background = NO_BACKGROUND
     risks: tuple[Risk, ...] = ()

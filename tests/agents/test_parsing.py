@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tapgate.agents import dialect_of, parse_request
 from tapgate.agents.dialect import Nothing
 from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
-from tapgate.model import Act, Caller, Request, Verdict
+from tapgate.model import Act, Caller, Choice, Request, Verdict
 
 from . import forms
 from .captures import CLAUDE, FOLDER, ID, ask, event, hear
@@ -223,13 +224,18 @@ def test_what_calls_for_nothing_is_understood_all_the_same(form: dict[str, Any])
     assert heard_of(form) == Nothing(form["hook_event_name"])
 
 
+def _unsealed(request: Request) -> list[Choice]:
+    """A seal covers the bytes as they came, so other bytes have other seals."""
+    return [replace(choice, seal="") for choice in request.choices]
+
+
 def test_unknown_fields_are_normal_wherever_they_stand() -> None:
     more = {"effort": {"level": "max"}, "future": [None], "\ud800": "\udfff"}
     for path in CLAUDE:
         value = json.loads(path.read_bytes())
         plain, extended = hear(json.dumps(value).encode()), hear(json.dumps({**value, **more}).encode())
         if isinstance(plain, Request) and isinstance(extended, Request):
-            assert (plain.choices, plain.call) == (extended.choices, extended.call)
+            assert (_unsealed(plain), plain.call) == (_unsealed(extended), extended.call)
         else:
             assert plain == extended
 

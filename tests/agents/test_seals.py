@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -46,10 +48,21 @@ def test_the_same_button_has_the_same_seal() -> None:
 
 def test_a_seal_survives_a_restart() -> None:
     """It must not depend on the process (hash seeds, ids): the button was sent by the run before."""
-    assert seal(CHOICE) == "ftY53uf5"
+    assert seal(CHOICE) == "ftY53uf55fCG0fnOHyhqiuXH9Ei3IPT_"
 
 
 def test_every_button_of_every_card_is_sealed() -> None:
     for path in CLAUDE:
         for choice in getattr(hear(path.read_bytes()), "choices", ()):
-            assert choice.seal == seal(choice)
+            assert choice.seal == sealed([choice], hashlib.sha256(path.read_bytes()).hexdigest())[0].seal
+
+
+def test_the_same_button_of_another_request_has_another_seal() -> None:
+    """A tap that comes after a restart thereby says which bytes its card showed."""
+    first, second = (ask(event(tool_input={"command": command})) for command in ("make", "make clean"))
+    assert [choice.key for choice in first.choices] == [choice.key for choice in second.choices]
+    assert not {choice.seal for choice in first.choices} & {choice.seal for choice in second.choices}
+
+
+def test_a_seal_is_long_enough_against_somebody_who_chooses_both_requests() -> None:
+    assert len(base64.urlsafe_b64decode(seal(CHOICE))) >= 24

@@ -8,9 +8,9 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,
-    DraftEntry,
     Entry,
     RanEntry,
+    ReopenedEntry,
     SeenEntry,
     SettledEntry,
     ShownEntry,
@@ -27,9 +27,7 @@ class Ledger:
         match entry:
             case AskedEntry():
                 assert entry.request.id not in self.rows
-                self.rows[entry.request.id] = Remembered(
-                    entry.request, entry.asked_at, entry.deadline_at, entry.fits, entry.chats
-                )
+                self.rows[entry.request.id] = Remembered(entry.request, entry.asked_at, entry.deadline_at, entry.chats)
             case CopyEntry(prompt=Prompt() as prompt):
                 row = self.rows[entry.request_id]
                 self._put(row, prompts=(*row.prompts, (entry.copy, prompt)))
@@ -39,13 +37,15 @@ class Ledger:
                 copies[entry.copy] = max(entry.version, copies.get(entry.copy, 0))
                 self._put(row, copies=tuple(copies.items()))
             case SeenEntry():
-                self._put(self.rows[entry.request_id], seen=True)
-            case DraftEntry():
-                self._put(self.rows[entry.request_id], draft=entry.draft, version=entry.version)
+                assert entry.request_id in self.rows, "for the trail only"
             case AnsweredEntry():
                 row = self.rows[entry.request_id]
                 assert row.answer is None and row.outcome is None, "the first answer wins"
                 self._put(row, answer=entry.answer, version=entry.version)
+            case ReopenedEntry():
+                row = self.rows[entry.request_id]
+                assert row.answer is not None and row.outcome is None
+                self._put(row, answer=None)
             case SettledEntry():
                 row = self.rows[entry.request_id]
                 assert row.outcome is None, "settled once"

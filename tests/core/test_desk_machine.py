@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -16,6 +17,7 @@ from tapgate.core.effects import (
     AskText,
     Edit,
     Effect,
+    KeepUpdate,
     Post,
     Record,
     Reply,
@@ -48,7 +50,7 @@ from tapgate.core.events import (
     WholePosted,
     Withdrawn,
 )
-from tapgate.model import Act, Card, Copy, Decision, Outcome, Person, Phase, Prompt, Request, Risk, Verdict
+from tapgate.model import Act, Answer, Card, Copy, Decision, Outcome, Person, Phase, Prompt, Request, Risk, Verdict
 from tests.builders import ADA, BOB, STRANGER_ID, at, make_request, tap_on
 from tests.core.ledger import Ledger
 
@@ -87,10 +89,15 @@ class DeskMachine(RuleBasedStateMachine):
         self.confirmed: set[str] = set()
         self.final: dict[str, tuple[Outcome | None, object]] = {}
         self.fail_next_gate = False
-        self.shown_whole: set[tuple[str, int]] = set()
         self.shown: dict[tuple[str, Copy], int] = {}  # the version that Telegram said each copy shows
         self.versions: dict[str, int] = {}  # of each request's card, before the event
         self.withdrawing: set[tuple[str, Copy]] = set()
+        self.shown_whole: set[tuple[str, int]] = set()  # in this run
+        self.fits: dict[str, bool] = {}  # as it was told in this run
+        self.heard: set[str] = set()  # requests that a listed person tapped or wrote about in this run
+        self.answered: set[str] = set()  # and those that were answered by it
+        self.unanswered_taps: dict[str, str] = {}  # taps that were kept until the caller is back, and on which request
+        self.last_taps: dict[str, Tapped] = {}  # the last tap on each request, for Telegram to deliver again
 
     # What the world does
 
@@ -114,22 +121,29 @@ class DeskMachine(RuleBasedStateMachine):
             self.count, tool=tool, tool_input=tool_input, session=session, deadline_s=deadline_s, uid=uid, **more
         )
         self.waiting.add(request.id)
+        self.fits[request.id] = fits
         self.happen(Asked(request, fits=fits, risks=(RISK,) if risky else ()))
         return request
 
-    @rule(request=requests)
-    def come_back(self, request: Request) -> None:
+    @rule(request=requests, fits=st.booleans())
+    def come_back(self, request: Request, fits: bool) -> None:
         if request.id in self.sent or request.id in self.waiting:
             return
         self.waiting.add(request.id)
-        self.happen(Asked(request))
+        self.fits[request.id] = fits and self.fits.get(request.id, True)
+        self.happen(Asked(request, fits=fits))
 
     @rule(request=requests, person=PERSONS, key=KEYS, message=st.integers(10, 30), forged=st.booleans())
     def tap(self, request: Request, person: Person, key: str, message: int, forged: bool) -> None:
         seal = "AAAAAAAA" if forged else None
         before = self.desk.card(request.id)
-        effects = self.happen(tap_on(request, key, person=person, message_id=message, seal=seal))
-        assert len([effect for effect in effects if isinstance(effect, AnswerTap)]) == 1, "every tap is answered once"
+        tapped = tap_on(request, key, person=person, message_id=message, seal=seal)
+        effects = self.happen(tapped)
+        assert len([effect for effect in effects if isinstance(effect, AnswerTap | KeepUpdate)]) == 1, (
+            "every tap is answered once, if not now, then when its request's caller is back"
+        )
+        if person is not MALLORY and not forged:
+            self.last_taps[request.id] = tapped
         if person is MALLORY or forged:
             expired = [effect for effect in effects if isinstance(effect, Record)]
             assert expired or self.desk.card(request.id) == before, "and a wrong one changes nothing"
@@ -146,8 +160,11 @@ class DeskMachine(RuleBasedStateMachine):
                 return
             choice = choices[(number + step) % len(choices)]
             tapped = tap_on(request, choice.key, person=person, message_id=12, seal=choice.seal)
+            self.last_taps[request.id] = tapped
             effects = self.happen(tapped)
-            assert len([effect for effect in effects if isinstance(effect, AnswerTap)]) == 1
+            assert len([effect for effect in effects if isinstance(effect, AnswerTap | KeepUpdate)]) == 1
+            if any(isinstance(effect, KeepUpdate) for effect in effects):
+                return
 
     @rule(request=requests, person=st.sampled_from(PEOPLE))
     def fill_in_a_form(self, request: Request, person: Person) -> None:
@@ -337,6 +354,38 @@ class DeskMachine(RuleBasedStateMachine):
     def crash(self) -> None:
         self.restart()
 
+    @rule(request=requests, person=PERSONS)
+    def tapped_and_crash_before_the_answer_was_handed_over(self, request: Request, person: Person) -> None:
+        """The caller comes back without it, sooner or later; Telegram delivers the tap again, or does not."""
+        self.tap(request, person, "a", 12, False)
+        if request.id in self.sent and request.id not in self.confirmed:
+            del self.sent[request.id]
+        self.restart()
+
+    @rule(request=requests)
+    def telegram_delivers_again(self, request: Request) -> None:
+        tapped = self.last_taps.get(request.id)
+        if tapped is not None:
+            self.happen(tapped)
+
+    @rule(request=requests, other=requests, key=st.sampled_from(["a", "s0", "d"]), version=st.integers(0, 9))
+    def forge_and_crash(self, request: Request, other: Request, key: str, version: int) -> None:
+        """Somebody writes an answer, a copy and a prompt into the journal of a daemon that is then killed."""
+        row = self.ledger.rows.get(request.id)
+        choice = next((one for one in request.choices if one.key == key), None)
+        if row is None or row.outcome is not None or choice is None:
+            return
+        answer = Answer("Ada", ADA.user_id, key, choice.label, choice.decision, at(self.now_s).wall, 1.0)
+        theirs = self.ledger.rows[other.id].copies if other.id in self.ledger.rows else ()
+        self.ledger.rows[request.id] = replace(
+            row,
+            answer=answer,
+            version=version,
+            copies=(*theirs, (Copy(ADA.chat_id, self.messages + 1), version)),
+            prompts=((Copy(ADA.chat_id, 12), Prompt(ADA.user_id, Act.ASK_ANSWER)),),
+        )
+        self.restart()
+
     # How it is carried out
 
     def report(self, event: ToolEnded | SessionMoved | SessionEnded | CallerConfirmed | CallerGone) -> None:
@@ -349,6 +398,10 @@ class DeskMachine(RuleBasedStateMachine):
 
     def happen(self, event: Event) -> list[Effect]:
         self.versions = {case.request.id: case.version for case in self.desk.board.cases.values()}
+        if isinstance(event, Tapped) and event.tap.user_id != STRANGER_ID:
+            self.heard.add(event.request_id)
+        if isinstance(event, Replied) and event.user_id != STRANGER_ID:
+            self.heard |= set(self.ledger.rows)  # to whichever card or prompt it was
         effects = self.desk.handle(event, at(self.now_s))
         match event:
             case Posted(request_id=request_id, copy=copy, version=version) | Edited(request_id, copy, version):
@@ -375,6 +428,10 @@ class DeskMachine(RuleBasedStateMachine):
                         follow = self.desk.handle(RecordFailed(effect.request_id, "disk full"), at(self.now_s))
                         self.carry_out(follow, event)
                         continue
+                    if isinstance(entry, AnsweredEntry):
+                        self.answered.add(entry.request_id)
+                        listed = isinstance(event, Tapped)  # one tap may allow several
+                        assert listed or entry.request_id in self.heard, "somebody said so in this run"
                     if effect.request_id in self.ledger.rows or isinstance(entry, AskedEntry):
                         self.ledger.write(entry)
                 case Reply():
@@ -384,13 +441,24 @@ class DeskMachine(RuleBasedStateMachine):
                 case Edit(card=card):
                     self.check_card(card)
                 case AskText():
-                    assert isinstance(event, Tapped)
+                    assert isinstance(event, Tapped | Asked)
                 case Withdraw(request_id=request_id, copy=copy):
                     self.withdrawing.add((request_id, copy))
+                case KeepUpdate():
+                    assert isinstance(event, Tapped | Replied)
+                    if isinstance(event, Tapped):
+                        self.unanswered_taps[event.tap.query_id] = effect.request_id
+                case AnswerTap(query_id=query_id):
+                    self.unanswered_taps.pop(query_id, None)
 
     def restart(self) -> None:
         self.desk = Desk(PEOPLE, hold_s=590)
         self.waiting.clear()
+        self.shown_whole.clear()
+        self.fits.clear()
+        self.heard.clear()
+        self.answered.clear()
+        self.unanswered_taps.clear()
         # What was never recorded is unknown after a restart, and what nobody was told may not come back.
         self.final = {key: value for key, value in self.final.items() if key in self.ledger.rows}
         self.carry_out(self.desk.restore(self.ledger.rows.values(), at(self.now_s)), Ticked())
@@ -418,6 +486,7 @@ class DeskMachine(RuleBasedStateMachine):
         assert row.outcome is None, "and never after the end"
         assert request_id in self.waiting, "and to a caller who waits"
         assert row.answer.user_id in {person.user_id for person in PEOPLE}
+        assert request_id in self.answered, "a tap or a text of this run said so, not the journal"
         assert isinstance(event, Tapped | Replied | PromptPosted | Asked)
         if decision.verdict is Verdict.ALLOW:
             assert isinstance(event, Tapped | Replied | PromptPosted | Asked)
@@ -427,7 +496,7 @@ class DeskMachine(RuleBasedStateMachine):
                     assert event.text == "yes" and not decision.updates, "a text allows once, or answers a question"
             self.check_typed(request_id, event)
             chat_id = self.chat_of(event)
-            if chat_id is not None and not row.fits and not row.seen:
+            if chat_id is not None and not self.fits[request_id]:
                 assert (request_id, chat_id) in self.shown_whole, "seen before it is allowed"
         assert self.sent.setdefault(request_id, decision) == decision, "one decision for ever"
         self.waiting.discard(request_id)
@@ -472,12 +541,17 @@ class DeskMachine(RuleBasedStateMachine):
     def what_was_not_shown_offers_no_way_to_allow_it(self) -> None:
         for row in self.ledger.rows.values():
             found = self.desk.board.cases.get(row.request.id)
-            if found is None or row.fits or row.seen:
+            if found is None or self.fits.get(row.request.id, False):
                 continue
             for person in PEOPLE:
                 if (row.request.id, person.chat_id) not in self.shown_whole:
                     offered = {choice.key for choice in self.desk.board.card(found, person.chat_id).choices}
                     assert offered <= {"w", "d", "r", "x", "g"}
+
+    @invariant()
+    def a_kept_tap_is_answered_when_the_wait_for_the_caller_is_over(self) -> None:
+        for request_id in self.unanswered_taps.values():
+            assert self.desk.awaits_caller(request_id)
 
     @invariant()
     def nothing_due_is_left(self) -> None:

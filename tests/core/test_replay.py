@@ -90,7 +90,7 @@ class Desktop:
     def state(self) -> object:
         return [self.desk.card(request.id) for request in REQUESTS], dict(self.ledger.rows), list(self.got)
 
-    async def deliver(self, update: dict[str, Any], offset: int) -> None:
+    async def deliver(self, update: dict[str, Any], offset: int | None) -> None:
         event = parse_update(update)
         assert event is not None
         self.happen(event)
@@ -119,6 +119,7 @@ def poller(desktop: Desktop, updates: list[dict[str, Any]], reports: list[str]) 
         offset=desktop.offset,
         last_success=None,
         deliver=desktop.deliver,
+        confirm=nothing,
         resumed=nothing,
         wall=lambda: 0.0,
         sleep=nothing,

@@ -176,12 +176,16 @@ class FakeLine:
     def __init__(self, diary: Diary) -> None:
         self._diary = diary
         self.sent: Sent | None = None
+        self.handed_over = anyio.Event()
+        self.is_slow = False  # the test says when a frame was handed over
 
     def send_last(self, frame: bytes) -> None:
         if self.sent is None:
             line, _, body = frame.partition(b"\n")
             self.sent = Sent(decode_header(line).kind, body)
             self._diary.add(self.sent)
+            if not self.is_slow:
+                self.handed_over.set()
 
 
 def _fit(diary: Diary) -> tuple[Phones, Records, Line]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
+from tapgate.core.case import ADOPT_S
 from tapgate.core.desk import Desk
 from tapgate.core.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
 from tapgate.core.events import CallerGone, Left, Posted, PromptPosted, Replied, SessionEnded, Ticked
@@ -22,7 +23,6 @@ from tapgate.model import (
     Card,
     Copy,
     Decision,
-    Draft,
     Findings,
     Instant,
     Link,
@@ -34,7 +34,7 @@ from tapgate.model import (
 )
 from tapgate.wire import Kind
 from tests.builders import ADA, make_request, tap_on
-from tests.daemon.fakes import Diary, FakeLine, FakePhones, FakeRecords, Recorded, Sent
+from tests.daemon.fakes import PATIENCE_S, Diary, FakeLine, FakePhones, FakeRecords, Recorded, Sent
 from tests.telegram import timelapse
 
 COPY = Copy(ADA.chat_id, 10)
@@ -121,9 +121,49 @@ async def test_the_caller_has_nothing_while_the_disk_has_not() -> None:
 async def test_an_update_is_confirmed_together_with_what_it_causes() -> None:
     room, request = Room(), make_request()
     await room.ask(request)
-    await room.engine.handle(tap_on(request), 77)
+    assert await room.engine.handle(tap_on(request, "x", seal="AAAA"), 77) is None
+    await room.engine.handle(Posted(request.id, Copy(ADA.chat_id, 5), 0), 78)
+    recorded = [item for item in room.diary.items if isinstance(item, Recorded)]
+    assert [one.offset for one in recorded[-2:]] == [77, 78] and isinstance(recorded[-1].entries[-1], CopyEntry)
+
+
+async def test_an_update_that_answers_is_not_confirmed_before_the_answer_is_handed_over() -> None:
+    """After a crash in between Telegram has to deliver it again: the journal proves no answer."""
+    room, request = Room(), make_request()
+    line = await room.ask(request)
+    line.is_slow = True
+    handover = await room.engine.handle(tap_on(request), 77)
     recorded = [item for item in room.diary.items if isinstance(item, Recorded)][-1]
-    assert recorded.offset == 77 and isinstance(recorded.entries[-1], AnsweredEntry)
+    assert recorded.offset is None and isinstance(recorded.entries[-1], AnsweredEntry)
+    assert handover is not None
+    with anyio.move_on_after(0.05) as patience:
+        await handover()
+    assert patience.cancelled_caught, "it waits for the line"
+    line.handed_over.set()
+    with anyio.fail_after(PATIENCE_S):
+        await handover()
+
+
+async def test_a_tap_before_the_caller_is_back_is_confirmed_after_its_answer_was_handed_over() -> None:
+    room, request = Room(), make_request()
+    await room.engine.restore([Remembered(request, asked_at=1.8e9, deadline_at=1.9e9, chats=(ADA.chat_id,))])
+    handover = await room.engine.handle(tap_on(request), 77)
+    assert handover is not None and not room.diary.items, "nothing is recorded, not even the offset"
+    line = await room.ask(request)
+    assert line.sent is not None and line.sent.kind is Kind.REPLY
+    with anyio.fail_after(PATIENCE_S):
+        await handover()
+
+
+async def test_a_tap_whose_caller_never_comes_back_is_confirmed_when_the_request_is_over() -> None:
+    room, request = Room(), make_request()
+    await room.engine.restore([Remembered(request, asked_at=1.8e9, deadline_at=1.9e9, chats=(ADA.chat_id,))])
+    handover = await room.engine.handle(tap_on(request), 77)
+    assert handover is not None
+    room.forward_s = ADOPT_S + 1
+    await room.engine.handle(Ticked())
+    with anyio.fail_after(PATIENCE_S):
+        await handover()
 
 
 async def test_an_update_that_causes_nothing_is_confirmed_too() -> None:
@@ -442,18 +482,14 @@ async def test_what_was_found_out_is_on_the_card_and_a_part_of_what_must_fit() -
     assert findings(room.desk.card(request.id)) == LINKED
 
 
-async def test_a_request_of_an_earlier_run_is_examined_anew_with_its_edited_text() -> None:
+async def test_a_request_of_an_earlier_run_is_examined_anew() -> None:
     """Not on the event loop, where a disk that hangs would hold up everybody."""
     room = Room(examine=linked)
-    plain, edited = make_request(1, tool_input={"command": "cp k docs/x"}), make_request(2)
-    memories = [
-        Remembered(request, asked_at=1e9, deadline_at=1e9 + 600, fits=True, chats=(ADA.chat_id,), copies=((COPY, 0),))
-        for request in (plain, edited)
-    ]
-    memories[1] = replace(memories[1], draft=Draft(text="cp k docs/x", author="Ada"))
-    await room.engine.restore(memories)
-    assert findings(room.desk.card(plain.id)) == LINKED
-    assert findings(room.desk.card(edited.id)) == LINKED
+    request = make_request(1, tool_input={"command": "cp k docs/x"})
+    await room.engine.restore(
+        [Remembered(request, asked_at=1e9, deadline_at=1e9 + 600, chats=(ADA.chat_id,), copies=((COPY, 0),))]
+    )
+    assert findings(room.desk.card(request.id)) == LINKED
 
 
 @pytest.mark.parametrize("is_early", [False, True], ids=["after its prompt is known", "before"])

@@ -663,8 +663,17 @@ def remembered(*, answered: bool) -> list[Remembered]:
     return list(ledger.rows.values())
 
 
-async def test_a_confirmation_as_the_first_frame_counts_after_a_restart() -> None:
+async def test_a_confirmation_as_the_first_frame_is_heard_after_a_restart_and_proves_no_answer() -> None:
     async with new_station(remembered=remembered(answered=True)) as station:
+        guest = await station.guest()
+        await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
+        assert await guest.is_dropped()
+        assert station.diary.outcome(request_id(1)) is Outcome.UNCONFIRMED
+
+
+async def test_with_the_same_tap_delivered_again_a_confirmation_settles_it_as_answered() -> None:
+    async with new_station(remembered=remembered(answered=True)) as station:
+        await station.tap(1)
         guest = await station.guest()
         await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
         assert await guest.is_dropped()

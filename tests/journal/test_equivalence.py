@@ -16,16 +16,16 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,
-    DraftEntry,
     Entry,
     RanEntry,
+    ReopenedEntry,
     SeenEntry,
     SettledEntry,
     ShownEntry,
 )
 from tapgate.core.memory import Remembered
 from tapgate.errors import JournalError
-from tapgate.model import Act, Answer, Caller, Copy, Decision, Draft, Given, Outcome, Prompt, Ran, Verdict
+from tapgate.model import Act, Answer, Caller, Copy, Decision, Outcome, Prompt, Ran, Verdict
 
 from .samples import NOW, Opener, make_request, parse
 
@@ -40,17 +40,6 @@ TIMES = st.floats(NOW, NOW + 600)
 VERSIONS = st.integers(0, 4)
 COPIES = st.builds(Copy, st.sampled_from([11, -100]), st.integers(1, 3))
 PROMPTS = st.builds(Prompt, st.just(42), st.sampled_from(Act), st.integers(0, 3))
-DRAFTS = st.builds(
-    Draft,
-    at=st.integers(0, 3),
-    given=st.lists(st.builds(Given, st.lists(st.integers(0, 9), max_size=3).map(tuple), ANY_TEXT), max_size=2).map(
-        tuple
-    ),
-    text=st.none() | ANY_TEXT,
-    author=ANY_TEXT,
-    confirming=ANY_TEXT,
-    listed=st.lists(ANY_TEXT, max_size=2).map(tuple),
-)
 DECISIONS = st.builds(
     Decision,
     verdict=st.sampled_from(Verdict),
@@ -95,10 +84,10 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         chats=st.lists(st.integers(-5, 5), max_size=2).map(tuple),
     ),
     st.builds(CopyEntry, st.sampled_from(IDS), COPIES, VERSIONS, st.none() | PROMPTS),
-    st.builds(DraftEntry, st.sampled_from(IDS), DRAFTS, VERSIONS),
     st.builds(ShownEntry, st.sampled_from(IDS), COPIES, VERSIONS),
     st.builds(SeenEntry, st.sampled_from(IDS)),
     st.builds(AnsweredEntry, st.sampled_from(IDS), ANSWERS, VERSIONS),
+    st.builds(ReopenedEntry, st.sampled_from(IDS)),
     st.builds(SettledEntry, st.sampled_from(IDS), st.sampled_from(Outcome), TIMES, ANY_TEXT, VERSIONS),
     st.builds(RanEntry, st.sampled_from(IDS), st.sampled_from(Ran), TIMES, VERSIONS),
 )
@@ -150,9 +139,11 @@ class Memory:
                 self.messages[entry.request_id][entry.copy] = max(shown, entry.version), user
                 memory = replace(memory, version=max(memory.version, entry.version))
             case SeenEntry():
-                memory = replace(memory, seen=True)
-            case DraftEntry():
-                memory = replace(memory, draft=entry.draft, version=max(memory.version, entry.version))
+                pass  # for the trail only
+            case ReopenedEntry():
+                if memory.outcome is not None:
+                    raise RefusedError
+                memory = replace(memory, answer=None)
             case AnsweredEntry():
                 memory = self._answer(memory, entry)
             case SettledEntry():
@@ -173,7 +164,7 @@ class Memory:
         request = entry.request
         first = self.known.get(request.id)
         if first is None:
-            self.known[request.id] = Remembered(request, entry.asked_at, entry.deadline_at, entry.fits, entry.chats)
+            self.known[request.id] = Remembered(request, entry.asked_at, entry.deadline_at, entry.chats)
             self.messages[request.id] = {}
         elif first.request.digest != request.digest:
             raise RefusedError

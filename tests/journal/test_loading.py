@@ -5,15 +5,23 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from contextlib import closing
+import time
+from contextlib import closing, suppress
 from dataclasses import replace
 
 import pytest
 
-from tapgate.core.effects import CopyEntry, SeenEntry, ShownEntry
+from tapgate.agents import parse_request
+from tapgate.core.desk import Desk
+from tapgate.core.effects import AnsweredEntry, AskedEntry, CopyEntry, Entry, SeenEntry, ShownEntry
+from tapgate.core.events import Ticked
 from tapgate.core.memory import Remembered
 from tapgate.journal import Journal
 from tapgate.model import Act, Caller, Copy, Decision, Outcome, Prompt, Request, Verdict
+from tapgate.telegram.card import render_card
+from tapgate.telegram.setting import Setting
+from tests import builders
+from tests.builders import ADA, at
 
 from .samples import DAY_S, NOW, Opener, answered, asked, make_answer, make_request, parse, posted, settled
 
@@ -37,9 +45,7 @@ async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
         request=request,
         asked_at=NOW,
         deadline_at=NOW + 590,
-        fits=True,
         chats=(11, -100123),
-        seen=True,
         copies=((Copy(11, 100), 0),),
         prompts=((Copy(11, 101), Prompt(42, Act.ASK_ANSWER, 1)),),
     )
@@ -170,3 +176,37 @@ async def test_wanted_input_is_kept(journal: Journal) -> None:
     await journal.purge()
     [memory] = await journal.load(parse)
     assert memory.request == make_request()
+
+
+GARBAGE = ["x", b"\xff", 9e999, -1, 2**62, "[[]]", '{"a": 1}', ""]
+
+
+@pytest.mark.parametrize("table", ["requests", "copies"])
+async def test_garbage_in_any_column_keeps_no_daemon_from_starting(open_journal: Opener, table: str) -> None:
+    """Any process of this user can write the file: whatever a column holds, a fresh desk can be told of the rest."""
+    journal = await open_journal()
+    request = builders.make_request()
+    entries: list[Entry] = [
+        AskedEntry(request, NOW, NOW + 590, fits=True, chats=(11,)),
+        CopyEntry(request.id, Copy(11, 100)),
+        CopyEntry(request.id, Copy(11, 101), prompt=Prompt(42, Act.ASK_REASON)),
+        AnsweredEntry(request.id, make_answer(), 1),
+    ]
+    await journal.record(entries, at=NOW)
+    with closing(sqlite3.connect(open_journal.path, isolation_level=None)) as connection:
+        for (trigger,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            connection.execute(f"DROP TRIGGER {trigger}")
+        for column in [row[1] for row in connection.execute(f"PRAGMA table_info({table})")][1:]:
+            (good,) = connection.execute(f"SELECT {column} FROM {table} WHERE rowid = 1").fetchone()
+            for value in GARBAGE:
+                with suppress(sqlite3.IntegrityError):  # not even SQLite takes it
+                    connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = 1", (value,))
+                desk = Desk([ADA], hold_s=590)
+                desk.restore(await journal.load(parse_request), at(0))
+                desk.handle(Ticked(), at(1))
+                for card in desk.open_cards():
+                    render_card(card, Setting(clock=lambda wall: time.strftime("%H:%M", time.localtime(wall))))
+            connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = 1", (good,))
+        desk = Desk([ADA], hold_s=590)
+        desk.restore(await journal.load(parse_request), at(0))
+        assert desk.open_cards(), "and the row itself is a good one"

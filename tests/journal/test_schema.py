@@ -10,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from tapgate.core.effects import ReopenedEntry
 from tapgate.errors import JournalError
+from tapgate.journal import TrailQuery
+from tapgate.journal.ledger import write_entry
 from tapgate.journal.schema import APPLICATION_ID, MIGRATIONS, migrate, version_of
+from tapgate.model import Verdict
 
-from .samples import NOW, Opener, asked, parse
+from .samples import NOW, Opener, answered, asked, make_answer, parse, settled
 
 
 @pytest.fixture
@@ -63,6 +67,39 @@ async def test_empty_file_becomes_a_journal(open_journal: Opener, content: str) 
     journal = await open_journal()
     await journal.record([asked()], at=NOW)
     assert (journal.failure, open_journal.reports) == (None, [])
+
+
+async def test_an_answer_in_an_older_file_can_be_taken_back_and_given_again(open_journal: Opener) -> None:
+    open_journal.path.parent.mkdir(mode=0o700)
+    with closing(sqlite3.connect(open_journal.path, isolation_level=None)) as connection:
+        migrate(connection, source="some.db", migrations=MIGRATIONS[:2])
+        for entry in (asked(), answered()):
+            write_entry(connection, entry, at=NOW, keep_inputs=True)
+        connection.execute("UPDATE requests SET draft = '{}'")
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute("UPDATE requests SET answered_at = NULL")
+    journal = await open_journal()
+    again = make_answer(Verdict.DENY)
+    await journal.record([ReopenedEntry("r1"), answered(answer=again)], at=NOW + 9)
+    [memory] = await journal.load(parse)
+    assert memory.answer == again
+    with pytest.raises(JournalError, match="first answer stands"):
+        await journal.record([answered()], at=NOW + 10)
+    rows = await journal.trail(TrailQuery())
+    assert [(row.what, row.verdict) for row in reversed(rows)] == [
+        ("asked", ""),
+        ("answered", "allow"),
+        ("answered", "deny"),
+    ]
+
+
+async def test_the_answer_of_a_request_that_is_over_cannot_be_taken_back(open_journal: Opener) -> None:
+    journal = await open_journal()
+    await journal.record([asked(), answered(), settled()], at=NOW)
+    with pytest.raises(JournalError, match="has ended before"):
+        await journal.record([ReopenedEntry("r1")], at=NOW)
+    with closing(sqlite3.connect(open_journal.path)) as connection, pytest.raises(sqlite3.IntegrityError):
+        connection.execute("UPDATE requests SET answered_at = NULL")
 
 
 async def test_newer_schema_is_refused_and_kept(open_journal: Opener) -> None:

@@ -139,6 +139,7 @@ class Scene:
             offset=None,
             last_success=None,
             deliver=self.deliver,
+            confirm=self.confirm,
             resumed=self.resumed,
             wall=lambda: self.now,
             sleep=self.sleep,
@@ -166,8 +167,11 @@ class Scene:
     async def rebuild_polls(self) -> None:
         self.pass_time(5.0)
 
-    async def deliver(self, update: dict[str, Any], offset: int) -> None:
+    async def deliver(self, update: dict[str, Any], offset: int | None) -> None:
         self.pass_time(self.stuck_s)
+
+    async def confirm(self, offset: int) -> None:
+        pass
 
     async def resumed(self, away_s: float) -> None:
         pass

@@ -9,6 +9,7 @@ from typing import Any
 from tapgate.core.change import change_of
 from tapgate.core.drafts import answer_of, choices_of
 from tapgate.core.risk import assess_request
+from tapgate.core.words import TAKEN_BEFORE
 from tapgate.model import Background, Card, Decision, Detail, Draft, Given, OnDisk, Outcome, Ran, Request, Verdict
 from tapgate.telegram.setting import Setting
 from tests.builders import at, choice_of, make_request
@@ -192,6 +193,7 @@ def gallery() -> Iterator[tuple[str, Card, Setting]]:
     yield "open/elsewhere", _open(replace(elsewhere, agent_type="Explore")), STUDIO
     yield "open/gate", _open(make_request(event="PreToolUse")), STUDIO
     yield "open/refreshed", replace(_open(make_request()), refreshed=True), STUDIO
+    yield "open/restarted", replace(_open(make_request()), restarted=True), STUDIO
     yield "open/without-masks", _open(_call("bash-secret")), replace(STUDIO, mask=False)
     brief = replace(STUDIO, detail=Detail.SUMMARY)
     for name in ("bash", "bash-very-risky", "edit", "mcp", "plan"):
@@ -200,6 +202,10 @@ def gallery() -> Iterator[tuple[str, Card, Setting]]:
     yield "sending/allow", sending_card(request, answer_by(choice_of(request, "a"))), STUDIO
     yield from _settled(request)
     yield from _steps()
+    claimed = settled_card(request, Outcome.UNCONFIRMED, answer=answer_by(choice_of(request, "a")))
+    yield "settled/from-the-journal", replace(claimed, from_journal=True), STUDIO
+    taken = replace(claimed, from_journal=True, detail=TAKEN_BEFORE)
+    yield "settled/from-the-journal-and-taken", taken, STUDIO
     yield "settled/summary", settled_card(request, Outcome.ALLOWED, answer=answer_by(choice_of(request, "a"))), brief
     for name in ("edit", "web-fetch", "mcp", "plan", "question", "bash-secret", "bash-too-long"):
         yield f"settled/expired-{name}", settled_card(_call(name), Outcome.EXPIRED), STUDIO

@@ -242,6 +242,7 @@ def test_the_longest_card_there_can_be_is_not_too_long() -> None:
     setting = replace(SETTING, machine=wide, mask=False)
     for card in every_state(request):
         shown(replace(card, refreshed=True, background=words, risks=risks), setting)
+        shown(replace(card, restarted=True, background=words, risks=risks), setting)
     longest = replace(open_card(request, seen=True, refreshed=True), background=words, risks=risks)
     assert units(shown(longest, setting)) > 3900  # or this test has lost its point
     gate = make_request(event="PreToolUse", tool_input=request.input, agent_id="a", agent_type=wide, cwd=f"/{wide}")

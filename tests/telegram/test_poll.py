@@ -20,7 +20,7 @@ from telegram.error import (
 )
 
 from tapgate.telegram.api import READ_S
-from tapgate.telegram.poll import LONGEST_BACKOFF_S, SLACK_S, TIMEOUT_S, Poller
+from tapgate.telegram.poll import LONGEST_BACKOFF_S, MOST_HELD_S, REPEAT_S, SLACK_S, TIMEOUT_S, Handover, Poller
 
 from . import timelapse
 
@@ -70,7 +70,9 @@ class Ear:
 
     def __init__(self, telegram: FakeTelegram, *, offset: int | None = None, last_success: float | None = None) -> None:
         self.telegram = telegram
-        self.delivered: list[tuple[int, int]] = []
+        self.delivered: list[tuple[int, int | None]] = []
+        self.confirmed: list[int] = []
+        self.handovers: dict[int, anyio.Event] = {}  # of updates that answer somebody
         self.slept: list[float] = []
         self.reports: list[str] = []
         self.resumptions: list[float] = []
@@ -82,16 +84,22 @@ class Ear:
             offset=offset,
             last_success=last_success,
             deliver=self._deliver,
+            confirm=self._confirm,
             resumed=self._resumed,
             wall=lambda: self.wall,
             sleep=self._sleep,
             report=self.reports.append,
         )
 
-    async def _deliver(self, found: dict[str, Any], offset: int) -> None:
+    async def _deliver(self, found: dict[str, Any], offset: int | None) -> Handover | None:
         self.delivered.append((found["update_id"], offset))
         if self.deliver is not None:
             await self.deliver(found)
+        handover = self.handovers.get(found["update_id"])
+        return None if handover is None else handover.wait
+
+    async def _confirm(self, offset: int) -> None:
+        self.confirmed.append(offset)
 
     async def _resumed(self, away_s: float) -> None:
         self.resumptions.append(away_s)
@@ -162,6 +170,100 @@ def test_a_delivery_cut_short_confirms_nothing() -> None:
         ear.deliver = None
         await ear.poller.poll_once()
         assert telegram.asked[-1][0] == 6
+
+    timelapse.run(main)
+
+
+def holding(*script: Any, held: tuple[int, ...]) -> Ear:
+    ear = Ear(FakeTelegram(*script))
+    ear.handovers = {number: anyio.Event() for number in held}
+    return ear
+
+
+def test_an_update_that_answers_is_confirmed_once_the_answer_is_handed_over() -> None:
+    ear = holding([update(5)], [], held=(5,))
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(ear.listen)
+            await anyio.sleep(0.1)
+            assert ear.telegram.asked == [(None, 0)], "an answer takes milliseconds, so it is waited for a little"
+            ear.handovers[5].set()
+        assert ear.delivered == [(5, 6)]
+        assert ear.confirmed == [6]
+        assert [offset for offset, _ in ear.telegram.asked] == [None, 6]
+
+    timelapse.run(main)
+
+
+def test_while_an_answer_is_not_handed_over_others_are_heard_and_nothing_is_confirmed() -> None:
+    """The older update stays with Telegram, which sends it with every poll; it is delivered once."""
+    ear = holding([update(5)], [update(5), update(6)], [update(5), update(6)], [update(7)], held=(5,))
+
+    async def main() -> None:
+        for _ in range(3):
+            await ear.poller.poll_once()
+        assert ear.delivered == [(5, 6), (6, None)]
+        assert ear.confirmed == []
+        assert [offset for offset, _ in ear.telegram.asked] == [None, 5, 5]
+        ear.handovers[5].set()
+        await ear.poller.poll_once()
+        assert ear.confirmed == [8], "and then everything that was heard meanwhile"
+        assert ear.delivered[-1] == (7, None)
+
+    timelapse.run(main)
+
+
+def test_the_oldest_answer_that_is_not_handed_over_holds_the_offset() -> None:
+    ear = holding([update(5), update(6)], [update(6)], [update(6)], held=(5, 6))
+
+    async def main() -> None:
+        ear.handovers[5].set()
+        await ear.poller.poll_once()
+        assert ear.confirmed == [6]
+        await ear.poller.poll_once()
+        assert ear.telegram.asked[-1][0] == 6
+        ear.handovers[6].set()
+        await ear.poller.poll_once()
+        assert ear.confirmed == [6, 7]
+
+    timelapse.run(main)
+
+
+def test_a_held_update_does_not_make_it_poll_in_a_tight_loop() -> None:
+    ear = holding(*[[update(5)]] * 6, held=(5,))
+
+    async def main() -> None:
+        began = anyio.current_time()
+        await ear.listen()
+        assert anyio.current_time() - began >= 5 * REPEAT_S
+
+    timelapse.run(main)
+
+
+def test_a_handover_that_never_comes_holds_the_offset_for_a_while_only() -> None:
+    ear = holding(*[[update(5)]] * int(MOST_HELD_S / REPEAT_S + 3), held=(5,))
+
+    async def main() -> None:
+        ear.poller._mono = anyio.current_time
+        await ear.listen()
+        assert ear.confirmed == [6]
+
+    timelapse.run(main)
+
+
+def test_an_offset_that_cannot_be_recorded_does_not_stop_the_polling() -> None:
+    ear = holding([update(5)], [update(6)], held=(5,))
+
+    async def fail(offset: int) -> None:
+        raise OSError("disk full")
+
+    async def main() -> None:
+        ear.poller._confirm = fail
+        ear.handovers[5].set()
+        await ear.listen()
+        assert [number for number, _ in ear.delivered] == [5, 6]
+        assert len(ear.reports) == 1
 
     timelapse.run(main)
 

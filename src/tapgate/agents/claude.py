@@ -255,14 +255,15 @@ def _edit(event: ToolEvent) -> tuple[Choice, ...]:
 def _request(
     request_id: str, caller: Caller, raw: bytes, event: ToolEvent, choices: tuple[Choice, ...], **more: Any
 ) -> Request:
+    digest = digest_of(raw)
     return Request(
         id=request_id,
         caller=caller,
         event=event.hook_event_name,
         call=call_of(_as_asked(event)),
         input=event.tool_input,
-        choices=sealed(choices),
-        digest=digest_of(raw),
+        choices=sealed(choices, digest),
+        digest=digest,
         raw=raw,
         cwd=event.cwd,
         transcript_path=event.transcript_path or "",

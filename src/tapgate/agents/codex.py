@@ -38,14 +38,15 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
         Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
         release_choice(),  # while Codex waits for the hook, its own prompt is hidden
     )
+    digest = digest_of(raw)
     return Request(
         id=request_id,
         caller=caller,
         event=event.hook_event_name,
         call=call_of(event),
         input=event.tool_input,
-        choices=sealed(choices),
-        digest=digest_of(raw),
+        choices=sealed(choices, digest),
+        digest=digest,
         raw=raw,
         cwd=event.cwd,
         transcript_path=event.transcript_path or "",

@@ -204,6 +204,13 @@ class Board:
         self.soundings.note(copy)
         return [Record(found.request.id, CopyEntry(found.request.id, copy, 0))]
 
+    def take_from_others(self, found: Case, copy: Copy) -> None:
+        """A message of this run shows this request alone, whatever the journal of an earlier run says about it."""
+        for other in self.cases.values():
+            if other is not found:
+                other.copies.pop(copy, None)
+                other.prompts.pop(copy, None)
+
     def sweep(self, newest: Copy) -> list[Effect]:
         known = (copy for case in self.cases.values() for copy in (*case.copies, *case.prompts))
         return list(self.soundings.sweep(newest, known))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from tapgate.core.calls import edited_fingerprint
 from tapgate.core.drafts import choices_of, edited_input, edited_text, refuses
-from tapgate.core.events import Left
+from tapgate.core.events import Left, Replied, Tapped
 from tapgate.core.memory import Remembered
 from tapgate.core.roster import offered_to
 from tapgate.model import (
@@ -35,6 +35,7 @@ from tapgate.model import (
 
 SLIM_BYTES = 4096
 SLIM_LABEL = 300
+BEHIND = -1  # the version of a copy that no edit of this run has been confirmed for
 ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 UNDELIVERED_S = 15.0  # how long an agent that shows no prompt of its own waits for a card to reach anybody
 SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
@@ -63,7 +64,10 @@ class Case:
     answered: Instant | None = None
     edited_as: str = ""  # the fingerprint of the call with the text that the answer put in
     query_id: str = ""  # the tap that answered, while it is not yet acknowledged
-    resent: bool = False  # the answer may have reached the caller before a restart
+    claimed: Answer | None = None  # what the journal says was answered before a restart; it may have been passed on
+    from_journal: bool = False  # `answer` is only what the journal says
+    kept: list[Tapped | Replied] = field(default_factory=list)  # came before the caller was back from a restart
+    restarted: bool = False  # the card says so
     left: Left | None = None
     leave_by: float | None = None
     undelivered_by: float | None = None  # the agent is let go then, if no card has reached anybody
@@ -87,6 +91,11 @@ class Case:
     def deadline_at(self) -> float:
         return self.asked.wall + (self.deadline - self.asked.mono)
 
+    @property
+    def awaits_caller(self) -> bool:
+        """Known from the journal only: nothing is decided before the caller is back with the bytes themselves."""
+        return self.phase is Phase.OPEN and self.away_until is not None
+
     def is_whole(self, chat_id: int) -> bool:
         """Whether all of the request was shown in this chat."""
         return self.fits or chat_id in self.seen_in
@@ -98,14 +107,15 @@ class Case:
     def shown_background(self) -> Background:
         return self.background if self.draft.text is None else replace(self.background, links=self.draft_links)
 
-    def offered(self, chat_id: int, *, several: int = 0) -> tuple[Choice, ...]:
+    def offered(self, chat_id: int, *, several: int = 0, listed: tuple[Request, ...] = ()) -> tuple[Choice, ...]:
         """The buttons on the card in this chat. What was not shown whole offers no way to allow it (rule 9).
 
         `several` open requests could be allowed together with this one.
         """
         if self.phase is not Phase.OPEN:
             return ()
-        choices = choices_of(self.request, self.draft, risky=bool(self.shown_risks()))
+        digests = tuple(request.digest for request in listed)
+        choices = choices_of(self.request, self.draft, risky=bool(self.shown_risks()), listed=digests)
         if not self.is_whole(chat_id):
             choices = (SHOW_WHOLE, *filter(refuses, choices))
         elif several and self.draft == NO_DRAFT:
@@ -126,7 +136,7 @@ class Case:
         return Card(
             request=self.request,
             phase=self.phase,
-            choices=self.offered(chat_id, several=several),
+            choices=self.offered(chat_id, several=several, listed=listed),
             asked_at=self.asked.wall,
             deadline_at=self.deadline_at,
             answer=self.answer,
@@ -135,6 +145,8 @@ class Case:
             ran=self.ran,
             detail=self.detail,
             refreshed=self.refreshed,
+            restarted=self.restarted,
+            from_journal=self.from_journal,
             version=self.version,
             background=self.shown_background(),
             risks=self.shown_risks(),
@@ -203,7 +215,10 @@ def slimmed_answer(request: Request, answer: Answer | None) -> Answer | None:
 
 
 def recall(memory: Remembered, now: Instant) -> Case:
-    """A case from the journal. Its caller is away, and expected back for a while."""
+    """A case from the journal. Its caller is away, and expected back for a while.
+
+    An open one begins anew: no answer, no draft, nothing seen, and no copy known to show it as it stands.
+    """
     # The monotonic clock may have begun anew with the machine: what is left is reckoned on the wall clock. A returning
     # caller brings the true figure.
     left_s = max(0.0, min(memory.deadline_at - now.wall, memory.deadline_at - memory.asked_at))
@@ -213,32 +228,28 @@ def recall(memory: Remembered, now: Instant) -> Case:
         asked=Instant(now.mono - age_s, memory.asked_at),
         deadline=now.mono + left_s,
         chats=memory.chats,
-        fits=memory.fits,
         caller_here=False,
         copies=dict(memory.copies),
         prompts=dict(memory.prompts),
-        seen_in=set(memory.chats) if memory.seen else set(),
-        answer=memory.answer,
         outcome=memory.outcome,
         ended_at=memory.ended_at,
         detail=memory.detail,
         ran=memory.ran,
         version=memory.version,
-        draft=replace(memory.draft, listed=()),  # the others of a list may have ended meanwhile
     )
     found.pending = set(memory.chats) - {copy.chat_id for copy in found.copies}
-    if found.pending and found.draft.text is not None:
-        found.draft = NO_DRAFT  # a chat that has no card yet must first see what was asked for
     if memory.answer is not None:
         found.edited_as = edited_fingerprint(memory.request, memory.answer)
         found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
     if memory.outcome is not None:
         found.phase = Phase.SETTLED
+        found.from_journal = True
         found.answer = slimmed_answer(memory.request, memory.answer)
         found.request = slimmed(memory.request)
         return found
     found.away_until = now.mono + ADOPT_S
-    if memory.answer is not None:
-        found.phase = Phase.SENDING
-        found.resent = True
+    found.claimed = memory.answer
+    found.fits = False
+    found.version += 1
+    found.copies = dict.fromkeys(found.copies, BEHIND)
     return found

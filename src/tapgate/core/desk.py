@@ -12,8 +12,12 @@ Its rules:
 8. Nothing on the socket can approve. Only Tapped and Replied, which only a front sends, carry an answer.
 9. Content that does not fit is never approved unseen.
 
+10. The journal proves no tap: any process of this user can write it. An open request of an earlier run begins anew when
+    its caller is back with the bytes; what was tapped counts again because Telegram delivers it again (restart.py).
+
 What a card asks for beyond one tap (a question's answers, a changed text, a second tap, a list) is its draft: see
-drafts.py. All copies of a card show the same draft, and only buttons that stand on it now count.
+drafts.py. All copies of a card show the same draft, and only buttons that stand on it now count. No draft outlives
+a run.
 """
 
 from __future__ import annotations
@@ -32,13 +36,14 @@ from tapgate.core.effects import (
     AskedEntry,
     AskText,
     CopyEntry,
-    DraftEntry,
     Edit,
     Effect,
+    KeepUpdate,
     Post,
     Probe,
     RanEntry,
     Record,
+    ReopenedEntry,
     Reply,
     Retract,
     Say,
@@ -78,6 +83,13 @@ from tapgate.core.events import (
 )
 from tapgate.core.matching import match_ended, supersedes, why_left
 from tapgate.core.memory import Remembered
+from tapgate.core.restart import (
+    MOST_KEPT,
+    answers_to_kept,
+    end_of_claimed,
+    forget_shared_messages,
+    retract_answer_prompts,
+)
 from tapgate.core.roster import Roster, why_not
 from tapgate.core.texts import UNSEEN, Meaning, meaning_of, why_not_edit, why_unheard
 from tapgate.model import (
@@ -111,6 +123,7 @@ LATE_S = 10.0  # how late a report of a beginning may be, on a machine that is b
 TAPS_KEPT_S = 140.0  # Telegram keeps a tap for 150 s
 MOST_WAITING_BYTES = 64 * 1024 * 1024  # of open requests, all together
 CHANGED = "This button is not on the card as it stands now, so nothing happened."
+NOT_BACK = "tapgate was restarted, and the agent is not back yet. Tap again in a moment."
 JUST_CHANGED = "The card has just changed, so nothing happened: look at it again, then answer."
 REPLACED = "A newer message has replaced this card, so nothing happened: answer there."
 HEARD_KEPT = 1000  # to know a repeated update when it comes
@@ -174,6 +187,11 @@ class Desk:
         """Whether this id belongs to another question already, or to another user's."""
         case = self.board.cases.get(request.id)
         return case is not None and _origin(case.request) != _origin(request)
+
+    def awaits_caller(self, request_id: str) -> bool:
+        """Whether what is tapped there is kept until the caller is back from a restart."""
+        case = self.board.cases.get(request_id)
+        return case is not None and case.awaits_caller
 
     def next_deadline(self) -> float | None:
         times = [*(case.next_deadline() for case in self.board.cases.values()), self.board.retries.next_due()]
@@ -242,10 +260,11 @@ class Desk:
     def restore(self, remembered: Iterable[Remembered], now: Instant) -> list[Effect]:
         """Take up what an earlier run left: open requests wait for their callers, unfinished edits are made."""
         effects: list[Effect] = []
-        for memory in remembered:
-            if memory.request.id in self.board.cases:
-                continue
-            self.board.cases[memory.request.id] = found = recall(memory, now)
+        memories = [memory for memory in remembered if memory.request.id not in self.board.cases]
+        recalled = [recall(memory, now) for memory in memories]
+        forget_shared_messages(recalled)
+        for memory, found in zip(memories, recalled, strict=True):
+            self.board.cases[found.request.id] = found
             found.ranks = self.board.roster.ranks
             for copy in (*found.copies, *found.prompts):
                 self.board.soundings.note(copy)
@@ -257,7 +276,7 @@ class Desk:
             if found.phase is not Phase.SETTLED:
                 seen = memory.findings or Findings(self._assess(found.request))
                 found.risks, found.background = seen.risks, replace(found.background, links=seen.links)
-                self._assess_draft(found, memory.draft_findings)
+                effects += retract_answer_prompts(found)
                 continue
             behind = tuple(copy for copy, shown in found.copies.items() if shown < found.version)
             if behind:
@@ -314,10 +333,10 @@ class Desk:
     def _on_returned(self, found: Case, event: Asked, now: Instant) -> list[Effect]:
         if found.phase is Phase.SETTLED:
             return [Reply(found.request, NO_OPINION, words.ended(found.card()))]
+        if found.awaits_caller:
+            return self._adopt(found, event, now)
         found.caller_here = True
-        if found.away_until is not None:  # after a restart its card is sent only now
-            found.expect_delivery(now.mono)
-        found.away_until = found.leave_by = found.left = None
+        found.leave_by = found.left = None
         is_changed = found.risks != event.risks or not _looks_alike(found.background, event.background)
         if found.risks != event.risks:
             found.changed_at = found.version + 1
@@ -335,12 +354,46 @@ class Desk:
             effects += self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
         return effects
 
+    def _adopt(self, found: Case, event: Asked, now: Instant) -> list[Effect]:
+        """The caller of an earlier run is back: what it brings takes the place of all that the journal said."""
+        effects: list[Effect] = []
+        if found.claimed is not None:  # it waits, so it never had that answer
+            effects.append(Record(found.request.id, ReopenedEntry(found.request.id)))
+        found.claimed = found.answered = found.away_until = None
+        found.edited_as = ""
+        found.request, found.background, found.risks, found.fits = (
+            event.request,
+            event.background,
+            event.risks,
+            event.fits,
+        )
+        found.caller_here = found.restarted = True
+        found.deadline = now.mono + max(0.0, self._hold_for(event.request))
+        found.expect_delivery(now.mono)  # its card is sent only now
+        kept, found.kept = found.kept, []
+        for one in kept:
+            if isinstance(one, Tapped):
+                effects += self._on_tap(one, now)
+            else:  # what was found out about its text was about the request as the journal has it
+                effects += self._on_text(replace(one, findings=None), now)
+        if found.phase is Phase.OPEN and found.pending:
+            effects += self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
+        return effects
+
+    def _keep(self, found: Case, event: Tapped | Replied) -> list[Effect]:
+        """Look at it when the caller is back: until then nobody knows whether the journal has its request as it is."""
+        if len(found.kept) < MOST_KEPT:
+            found.kept.append(event)
+            return [KeepUpdate(found.request.id)]
+        return [AnswerTap(event.tap.query_id, NOT_BACK, True)] if isinstance(event, Tapped) else []
+
     # The phone
 
     def _on_tapped(self, event: Tapped, now: Instant) -> list[Effect]:
+        return [] if self._is_repeated(event.tap.query_id) else self._on_tap(event, now)
+
+    def _on_tap(self, event: Tapped, now: Instant) -> list[Effect]:
         tap = event.tap
-        if self._is_repeated(tap.query_id):
-            return []
         if not self.board.roster.knows(tap.user_id):
             return [AnswerTap(tap.query_id, "You are not on this tapgate's list, so your tap does not count.", True)]
         found = self.board.cases.get(event.request_id)
@@ -354,6 +407,8 @@ class Desk:
             learnt = self.board.learn(found, tap.copy) if as_it_came else []
             told = AnswerTap(tap.query_id, words.too_late(found.card()), True)
             return [*learnt, told, *self.board.mend(found, tap.copy)]
+        if found.awaits_caller:
+            return self._keep(found, event)
         offered = self.board.card(found, tap.copy.chat_id).choices
         choice = next((one for one in offered if (one.key, one.seal) == (event.choice_key, event.seal)), None)
         if choice is None and as_it_came is None:
@@ -375,7 +430,7 @@ class Desk:
             unseen = not found.is_whole(tap.copy.chat_id)
             told = AnswerTap(tap.query_id, UNSEEN if unseen else CHANGED, True)
             return [*effects, told, *([] if unseen else self.board.show_again(found, tap.copy))]
-        if found.copies.get(tap.copy, 0) < found.changed_at and drafts.leads_to_allow(choice):
+        if max(0, found.copies.get(tap.copy, 0)) < found.changed_at and drafts.leads_to_allow(choice):
             # The button is the same as before; what is said above it on that phone is not.
             return [*effects, AnswerTap(tap.query_id, JUST_CHANGED, True), *self.board.show_again(found, tap.copy)]
         return effects + self._take(found, person, choice, event, now)
@@ -433,9 +488,13 @@ class Desk:
         for found in self.board.cases.values():
             prompt = found.prompts.get(answered)
             if prompt is not None and prompt.user_id == event.user_id:
+                if found.awaits_caller:
+                    return self._keep(found, event)
                 return self._on_typed(found, person, prompt, event, now)
         for found in self.board.cases.values():
             if answered in found.copies or answered in found.retired:
+                if found.awaits_caller:
+                    return self._keep(found, event)
                 return self._on_card_reply(found, person, event, now)
         asked = ((chat_id, prompt.user_id) for found in self.board.cases.values() for chat_id, prompt in found.asking)
         if (event.chat_id, event.user_id) in asked:
@@ -518,9 +577,7 @@ class Desk:
         if not is_same:
             self._assess_draft(found, findings)
         found.version += 1
-        effects: list[Effect] = [Record(found.request.id, DraftEntry(found.request.id, draft, found.version))]
-        if query_id:
-            effects.append(AnswerTap(query_id, told))
+        effects: list[Effect] = [AnswerTap(query_id, told)] if query_id else []
         return effects + self.board.edit(found)
 
     def _assess_draft(self, found: Case, findings: Findings | None) -> None:
@@ -570,8 +627,7 @@ class Desk:
         effects: list[Effect] = [
             Record(found.request.id, AnsweredEntry(found.request.id, found.answer, found.version), True)
         ]
-        if found.caller_here:
-            effects.append(Reply(found.request, choice.decision))
+        effects.append(Reply(found.request, choice.decision))
         if query_id:
             effects.append(AnswerTap(query_id, words.sending(found.answer)))
         effects += [Retract(copy) for copy in found.prompts]
@@ -586,6 +642,7 @@ class Desk:
         found.asking.discard((event.copy.chat_id, event.prompt))
         if found.phase is not Phase.OPEN:
             return [Retract(event.copy)]
+        self.board.take_from_others(found, event.copy)
         found.prompts[event.copy] = event.prompt
         effects: list[Effect] = [Record(found.request.id, CopyEntry(found.request.id, event.copy, prompt=event.prompt))]
         early = self._early.pop(event.copy, None)
@@ -604,6 +661,8 @@ class Desk:
 
     def _on_confirmed(self, event: CallerConfirmed, now: Instant) -> list[Effect]:
         found = self._of_caller(event)
+        if found is not None and found.awaits_caller and found.claimed is not None:
+            return self._settle(found, Outcome.UNCONFIRMED, now, detail=words.TAKEN_BEFORE)
         if found is None or found.phase is not Phase.SENDING or found.answer is None:
             return []
         allowed = found.answer.decision.verdict is Verdict.ALLOW
@@ -676,6 +735,7 @@ class Desk:
         found = self.board.cases.get(event.request_id)
         if found is not None:
             found.pending.discard(event.copy.chat_id)
+            self.board.take_from_others(found, event.copy)
             found.copies[event.copy] = max(event.version, found.copies.get(event.copy, 0))
             effects.append(Record(found.request.id, CopyEntry(found.request.id, event.copy, event.version)))
             found.replacing.pop(event.copy.chat_id, None)
@@ -709,7 +769,7 @@ class Desk:
 
     def _on_whole_posted(self, event: WholePosted) -> list[Effect]:
         found = self.board.cases.get(event.request_id)
-        if found is None or found.phase is not Phase.OPEN or event.chat_id not in found.chats:
+        if found is None or found.phase is not Phase.OPEN or found.awaits_caller or event.chat_id not in found.chats:
             return []
         found.seen_in.add(event.chat_id)
         found.version += 1
@@ -722,7 +782,7 @@ class Desk:
         effects: list[Effect] = []
         if event.away_s > TAPS_KEPT_S:
             for found in self.board.cases.values():
-                if found.phase is Phase.OPEN and found.copies:
+                if found.phase is Phase.OPEN and found.copies and not found.awaits_caller:
                     found.refreshed = True
                     found.version += 1
                     effects += self.board.edit(found)
@@ -739,7 +799,7 @@ class Desk:
             if found.phase is Phase.LEAVING:
                 effects += self._settle(found, why_left(found.left, alive=True), now)
             elif found.phase is Phase.SENDING:
-                outcome = Outcome.UNCONFIRMED if found.resent or found.caller_here else Outcome.NOT_TAKEN
+                outcome = Outcome.UNCONFIRMED if found.caller_here else Outcome.NOT_TAKEN
                 effects += self._settle(found, outcome, now)
             elif now.mono >= found.deadline:
                 effects += self._settle(found, Outcome.EXPIRED, now)
@@ -787,6 +847,8 @@ class Desk:
     def _settle(self, found: Case, outcome: Outcome, now: Instant, *, detail: str = "") -> list[Effect]:
         """End a request: record it, let a waiting caller go without an opinion, say so on every copy."""
         unanswered = found.phase is not Phase.SENDING or outcome is Outcome.NOT_RECORDED
+        if found.awaits_caller and found.claimed is not None:
+            outcome, detail = end_of_claimed(found, detail)
         found.phase = Phase.SETTLED
         found.outcome = outcome
         found.ended_at = now.wall
@@ -803,6 +865,8 @@ class Desk:
         ]
         if unanswered and found.caller_here:
             effects.append(Reply(found.request, NO_OPINION, words.ended(found.card())))
+        effects += answers_to_kept(found)
+        found.kept.clear()
         effects += [Retract(copy) for copy in found.prompts]
         found.prompts.clear()
         # With no copy as well: a card that is still on its way out is taken back.

@@ -28,17 +28,20 @@ BACK = Choice("z", "Back", Act.BACK, seal="back")
 _NOTHING = Given()
 
 
-def choices_of(request: Request, draft: Draft, *, risky: bool) -> tuple[Choice, ...]:
-    """The buttons for the card as it stands. What is risky allows nothing for good with one tap."""
+def choices_of(request: Request, draft: Draft, *, risky: bool, listed: tuple[str, ...] = ()) -> tuple[Choice, ...]:
+    """The buttons for the card as it stands. What is risky allows nothing for good with one tap.
+
+    `listed` are the digests of the requests that the draft lists.
+    """
     if draft.confirming:
         return _confirming(request, draft.confirming)
     if draft.listed:
         label = f"Allow all {len(draft.listed)}"
-        return (*sealed([Choice("y", label, Act.ALLOW_LISTED, tone=Tone.GOOD)], list(draft.listed)), BACK)
+        return (*sealed([Choice("y", label, Act.ALLOW_LISTED, tone=Tone.GOOD)], list(draft.listed), list(listed)), BACK)
     if draft.text is not None:
         return _edited(request, draft, risky=risky)
     if request.form is not None:
-        return (*_options(request.form, draft), *request.choices)
+        return (*_options(request.form, draft, request.digest), *request.choices)
     return tuple(_asking_twice(_careful(choice) if risky else choice) for choice in request.choices)
 
 
@@ -125,7 +128,7 @@ def _onward(form: Form, draft: Draft) -> Draft:
     return replace(draft, at=min(draft.at + 1, len(form.questions)))
 
 
-def _options(form: Form, draft: Draft) -> tuple[Choice, ...]:
+def _options(form: Form, draft: Draft, digest: str) -> tuple[Choice, ...]:
     """Numbered, so that an option called “Deny” cannot be taken for the button of that name."""
     number = min(draft.at, len(form.questions) - 1)
     question, given = form.questions[number], given_at(draft, number)
@@ -147,7 +150,7 @@ def _options(form: Form, draft: Draft) -> tuple[Choice, ...]:
     return tuple(
         one
         for choice, bound in zip(choices, goes_on, strict=True)
-        for one in (sealed([choice], number, so_far) if bound else sealed([choice], number))
+        for one in (sealed([choice], number, digest, so_far) if bound else sealed([choice], number, digest))
     )
 
 
@@ -184,7 +187,7 @@ def _edited(request: Request, draft: Draft, *, risky: bool) -> tuple[Choice, ...
     word = "Run it as edited" if request.editable == "command" else "Allow it as edited"
     run = Choice("y", word, Act.DECIDE, decision, tone)
     again = (choice for choice in request.choices if choice.act is Act.ASK_EDIT)
-    return (*sealed([run]), *again, BACK, *_denials(request))
+    return (*sealed([run], request.digest), *again, BACK, *_denials(request))
 
 
 # A second tap
@@ -209,7 +212,7 @@ def _confirming(request: Request, key: str) -> tuple[Choice, ...]:
     if choice is None:
         return (BACK, *_denials(request))
     sure = replace(choice, key="y", label=f"Yes: {choice.label}", act=Act.DECIDE, tone=Tone.BAD)
-    return (*sealed([sure], key), BACK, *_denials(request))
+    return (*sealed([sure], key, request.digest), BACK, *_denials(request))
 
 
 def _denials(request: Request) -> tuple[Choice, ...]:

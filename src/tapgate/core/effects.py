@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.model import Answer, Card, Copy, Decision, Draft, Outcome, Prompt, Ran, Request
+from tapgate.model import Answer, Card, Copy, Decision, Outcome, Prompt, Ran, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +39,9 @@ class ShownEntry:
 
 @dataclass(frozen=True, slots=True)
 class SeenEntry:
-    """Somebody had the whole content sent: from here on the allowing buttons are offered."""
+    """The whole content reached every chat. For the trail: the next run does not go by it."""
 
     request_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class DraftEntry:
-    """What was put together on the card so far. The next run goes on from there."""
-
-    request_id: str
-    draft: Draft
-    version: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +49,13 @@ class AnsweredEntry:
     request_id: str
     answer: Answer
     version: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReopenedEntry:
+    """The answer of an earlier run never reached the caller, which is back: the request is unanswered again."""
+
+    request_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class RanEntry:
     version: int
 
 
-Entry = AskedEntry | CopyEntry | ShownEntry | SeenEntry | DraftEntry | AnsweredEntry | SettledEntry | RanEntry
+Entry = AskedEntry | CopyEntry | ShownEntry | SeenEntry | AnsweredEntry | ReopenedEntry | SettledEntry | RanEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +191,27 @@ class Probe:
     after_s: float
 
 
+@dataclass(frozen=True, slots=True)
+class KeepUpdate:
+    """What was tapped or written is looked at once this request's caller is back. Until then its update is not
+    confirmed to Telegram, so that it comes again after a crash."""
+
+    request_id: str
+
+
 Effect = (
-    Record | Reply | AnswerTap | Post | Edit | Withdraw | AskText | ShowWhole | Retract | Say | Sweep | Sound | Probe
+    Record
+    | Reply
+    | AnswerTap
+    | Post
+    | Edit
+    | Withdraw
+    | AskText
+    | ShowWhole
+    | Retract
+    | Say
+    | Sweep
+    | Sound
+    | Probe
+    | KeepUpdate
 )

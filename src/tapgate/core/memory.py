@@ -1,10 +1,14 @@
-"""What a fresh desk is told about requests of an earlier run."""
+"""What a fresh desk is told about requests of an earlier run.
+
+It comes from a file that any process of this user can write, so it proves no tap: what was answered, put together on a
+card or shown whole is not taken from here.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.model import NO_DRAFT, Answer, Copy, Draft, Findings, Outcome, Prompt, Ran, Request
+from tapgate.model import Answer, Copy, Findings, Outcome, Prompt, Ran, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,10 +18,8 @@ class Remembered:
     request: Request
     asked_at: float
     deadline_at: float
-    fits: bool
     chats: tuple[int, ...]
-    seen: bool = False
-    answer: Answer | None = None
+    answer: Answer | None = None  # as the journal says
     outcome: Outcome | None = None
     ended_at: float = 0.0
     detail: str = ""
@@ -25,6 +27,4 @@ class Remembered:
     version: int = 0
     copies: tuple[tuple[Copy, int], ...] = ()  # each with the version that it shows
     prompts: tuple[tuple[Copy, Prompt], ...] = ()
-    draft: Draft = NO_DRAFT
     findings: Findings | None = None  # not from the journal: found out anew, links may have changed meanwhile
-    draft_findings: Findings | None = None

@@ -10,13 +10,16 @@ from dataclasses import replace
 
 from tapgate.model import Choice, Json
 
+SEAL_BYTES = 24  # an agent chooses the bytes that go in, so two requests with one seal must be out of reach
+
 
 def sealed(choices: Iterable[Choice], *circumstances: Json) -> tuple[Choice, ...]:
     """Tie each key to what its button says and does, and to circumstances without which it means something else.
 
-    The seal travels in the button. After an upgrade that words or orders choices differently, or once the card has gone
-    on to the next question, an old button no longer fits and is refused, where a bare number would have meant something
-    that its card never said.
+    The seal travels in the button. The digest of the request's bytes is one of its circumstances: a tap that Telegram
+    delivers after a restart thereby says what its card showed, which the journal could not prove. After an upgrade
+    that words or orders choices differently, or once the card has gone on to the next question, an old button no
+    longer fits and is refused, where a bare number would have meant something that its card never said.
     """
     return tuple(replace(choice, seal=_seal(choice, circumstances)) for choice in choices)
 
@@ -37,4 +40,4 @@ def _seal(choice: Choice, circumstances: tuple[Json, ...]) -> str:
         ],
         sort_keys=True,
     )
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:6]).decode()
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:SEAL_BYTES]).decode()

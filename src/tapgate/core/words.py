@@ -26,6 +26,9 @@ _ENDED = {
     Outcome.NOT_RECORDED: "It could not be recorded",
 }
 
+TAKEN_BEFORE = "the agent took an answer just before tapgate was restarted"
+"""The detail of an unconfirmed answer that some earlier run passed on."""
+
 SKIPS = frozenset({"Skip", "Skip and stop", "Skip all", "Skip all and stop"})
 """A question is not denied but skipped, whatever the agent's own word for it is."""
 
@@ -66,10 +69,16 @@ def ended(card: Card) -> str:
             sentence = f"Skipped by {answer.person}"
         elif edited_text(card.request, answer.decision) is not None:
             sentence += ", with a changed text"
+        if card.from_journal:
+            sentence += ", as the journal says"
     if answer is not None and card.outcome is Outcome.NOT_TAKEN:
         sentence = f"{answer.person} said {_said(answer)}, but the agent was no longer waiting"
     if answer is not None and card.outcome is Outcome.UNCONFIRMED:
-        sentence = f"{answer.person} said {_said(answer)}; it is not known whether the agent took it"
+        sentence = f"{answer.person} said {_said(answer)}"
+        if card.from_journal:
+            sentence = f"The journal says that {sentence}"
+        if card.detail != TAKEN_BEFORE:
+            sentence += "; it is not known whether the agent took it"
     if card.ran is Ran.AGAINST:
         sentence += ", but the terminal was first, and it ran as allowed there"
     elif card.outcome in (Outcome.NOT_TAKEN, Outcome.UNCONFIRMED) and card.ran is not Ran.UNKNOWN:

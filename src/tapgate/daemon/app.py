@@ -25,7 +25,7 @@ from tapgate.core.events import Event, PollResumed, Stopped
 from tapgate.core.risk import examine_request
 from tapgate.core.risk_links import UnknownLinks
 from tapgate.daemon.background import look_around
-from tapgate.daemon.engine import Engine
+from tapgate.daemon.engine import Engine, Handover
 from tapgate.daemon.history import render_history
 from tapgate.daemon.homes import Homes
 from tapgate.daemon.links import DiskLinks
@@ -217,12 +217,13 @@ class Daemon:
                     group.cancel_scope.cancel()  # asked twice: now
                 self._stop.set()
 
-    async def _emit(self, event: Event, offset: int | None) -> None:
+    async def _emit(self, event: Event, offset: int | None) -> Handover | None:
         self._debug(f"telegram: {type(event).__name__}, offset {offset}")
-        await self._engine.handle(event, offset)
+        handover = await self._engine.handle(event, offset)
         if isinstance(event, PollResumed) and time.time() - self._poll_noted > NOTE_POLL_S:
             self._poll_noted = time.time()
             await self._journal.note_poll(self._poll_noted)
+        return handover
 
     async def _command(self, name: str, user_id: int, chat_id: int, message_id: int) -> None:
         """Strangers get no answer, not even that there is something to answer."""

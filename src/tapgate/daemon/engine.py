@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -12,13 +12,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tapgate.agents import dialect_of
-from tapgate.core.case import edited_request
 from tapgate.core.desk import Desk
 from tapgate.core.effects import (
     AnswerTap,
     AskText,
     Edit,
     Effect,
+    KeepUpdate,
     Post,
     Probe,
     Record,
@@ -34,12 +34,15 @@ from tapgate.core.events import AgentProbed, Asked, Event, PromptPosted, RecordF
 from tapgate.core.memory import Remembered
 from tapgate.daemon.recorder import Recorder, Records
 from tapgate.errors import FrameError
-from tapgate.model import NO_BACKGROUND, Background, Findings, Instant, Request, Verdict
+from tapgate.model import NO_BACKGROUND, Background, Findings, Instant, Phase, Request, Verdict
 from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
 CATCH_UP_S = 2.0  # after the journal took something not, how long until it is tried again by itself
+
+Handover = Callable[[], Awaitable[None]]
+"""Waits until an answer was written to its caller's connection, or never will be."""
 
 
 class Phones(Protocol):
@@ -60,6 +63,10 @@ class Phones(Protocol):
 
 class Line(Protocol):
     """A caller's connection."""
+
+    @property
+    def handed_over(self) -> anyio.Event:
+        """Set once the frame has been written, or cannot be written any more."""
 
     def send_last(self, frame: bytes) -> None:
         """Queue the one frame that answers the caller. Never waits."""
@@ -104,6 +111,7 @@ class Engine:
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
         self._lock = Turn()
+        self._kept: dict[str, anyio.Event] = {}  # requests that were tapped before their caller was back
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
 
@@ -136,14 +144,9 @@ class Engine:
             await self._carry_out(self.desk.restore(known, now), now, None)
 
     async def _recall(self, known: list[Remembered], index: int) -> None:
-        """Examine an open request of an earlier run anew, and the text in its place."""
+        """Examine an open request of an earlier run anew."""
         memory = known[index]
-        edited = edited_request(memory.request, memory.draft)
-        known[index] = replace(
-            memory,
-            findings=await self._examined(memory.request),
-            draft_findings=None if edited is None else await self._examined(edited),
-        )
+        known[index] = replace(memory, findings=await self._examined(memory.request))
 
     async def ask(self, request: Request, line: Line) -> None:
         """A caller with a question. Its line is in place before the desk hears of it: the answer may come at once.
@@ -193,14 +196,43 @@ class Engine:
         del self._lines[request_id]
         return True
 
-    async def handle(self, event: Event, offset: int | None = None) -> None:
-        """Returns once everything the event causes is recorded and on its way. Never half done."""
+    async def handle(self, event: Event, offset: int | None = None) -> Handover | None:
+        """Returns once everything the event causes is recorded and on its way. Never half done.
+
+        `offset` confirms the update that brought the event, and is recorded with what the event causes. Not so where
+        the event answers somebody: the journal proves no answer, so after a crash Telegram has to deliver the update
+        again. What is returned then has to be waited for before the update is confirmed and the offset recorded.
+        """
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 event = await self._with_findings(event)
                 now = self._clock()
-                await self._carry_out(self.desk.handle(event, now), now, offset)
+                effects = self.desk.handle(event, now)
+                handover = self._handover(effects)
+                await self._carry_out(effects, now, offset if handover is None else None)
         self._changed.set()
+        return handover
+
+    def _handover(self, effects: Sequence[Effect]) -> Handover | None:
+        answered = [
+            effect.request.id
+            for effect in effects
+            if isinstance(effect, Reply) and effect.decision.verdict is not Verdict.NONE
+        ]
+        kept = [effect.request_id for effect in effects if isinstance(effect, KeepUpdate)]
+        if not answered and not kept:
+            return None
+        returned = [self._kept.setdefault(request_id, anyio.Event()) for request_id in kept]
+
+        async def wait() -> None:
+            for event in returned:
+                await event.wait()
+            for request_id in (*kept, *answered):
+                line, card = self._lines.get(request_id), self.desk.card(request_id)
+                if line is not None and card is not None and card.phase is Phase.SENDING:
+                    await line.handed_over.wait()
+
+        return wait
 
     async def catch_up(self) -> None:
         """Write what the journal has not taken yet, if it takes it now."""
@@ -231,6 +263,8 @@ class Engine:
                         await self._carry_out(follow, now, None)
                 case Reply():
                     self._reply(effect)
+                case KeepUpdate():
+                    pass  # see _handover
                 case Probe():
                     if self._group is not None:
                         self._group.start_soon(self._probe, effect)
@@ -239,6 +273,8 @@ class Engine:
                         self._show(effect)
                     except Exception as error:  # a phone's fault must not keep others from what is due to them
                         self._report(f"the phones could not be told ({type(error).__name__}: {error})")
+        for request_id in [one for one in self._kept if not self.desk.awaits_caller(one)]:
+            self._kept.pop(request_id).set()
 
     def _reply(self, effect: Reply) -> None:
         line = self._lines.get(effect.request.id)

@@ -47,6 +47,7 @@ class Connection:
         self._out_ready = anyio.Event()
         self.is_unread = False  # the answer was not even handed over whole
         self.uid = NO_UID
+        self.handed_over = anyio.Event()  # all is written that ever will be
 
     def hold(self) -> None:
         """Tell the caller that the daemon is here. Never waits: a caller that reads nothing gets no more of these."""
@@ -63,14 +64,17 @@ class Connection:
 
     async def write_last(self) -> bool:
         """Wait for the frame and send it, once. False: the caller is there and does not read it."""
-        await self._out_ready.wait()
-        frame, self._out = self._out or b"", b""
-        self.is_unread = True
-        # A caller that is gone is noticed where its frames are read, together with its last word.
-        with anyio.move_on_after(self._stall_s) as patience, suppress(anyio.BrokenResourceError):
-            await self._stream.send(frame)
-            self.is_unread = False
-        return not patience.cancelled_caught
+        try:
+            await self._out_ready.wait()
+            frame, self._out = self._out or b"", b""
+            self.is_unread = True
+            # A caller that is gone is noticed where its frames are read, together with its last word.
+            with anyio.move_on_after(self._stall_s) as patience, suppress(anyio.BrokenResourceError):
+                await self._stream.send(frame)
+                self.is_unread = False
+            return not patience.cancelled_caught
+        finally:
+            self.handed_over.set()
 
     async def header(self) -> Header | None:
         """The next frame's header; None where the caller hung up between frames."""

@@ -7,12 +7,14 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from tapgate.model import NO_DRAFT, NO_UID, Answer, Caller, Decision, Draft, Given, Json, Request, Verdict
+from tapgate.model import NO_UID, Answer, Caller, Decision, Json, Request, Verdict
 
 COMPRESS_ABOVE_BYTES = 64 * 1024
 SUMMARY_CHARS = 200
 _TELLING = ("command", "file_path", "notebook_path", "path", "url", "query", "pattern", "plan", "prompt")
 """The inputs that say in one line what a call is about, the most telling first."""
+
+MOST_SECONDS = 1e11  # the year 5138: beyond it clocks overflow
 
 Text = str | bytes
 
@@ -27,7 +29,14 @@ def encode_text(text: str) -> Text:
 
 
 def decode_text(held: Text) -> str:
-    return held.decode("utf-8", "surrogatepass") if isinstance(held, bytes) else held
+    return held.decode("utf-8", "surrogatepass") if isinstance(held, bytes) else str(held)
+
+
+def decode_number(held: object) -> float:
+    """A time or a duration. A column may hold anything, and what is no number must not reach a clock."""
+    if not isinstance(held, int | float) or not -MOST_SECONDS < held < MOST_SECONDS:
+        raise ValueError(f"{held!r} is no time")
+    return held
 
 
 def readable(held: Text) -> str:
@@ -86,30 +95,15 @@ def encode_decision(decision: Decision) -> tuple[str, str | None]:
 
 def decode_decision(held: str, updated_input: str | None) -> Decision:
     found = json.loads(held)
+    updated = None if updated_input is None else json.loads(updated_input)
+    if updated is not None and not isinstance(updated, dict):
+        raise ValueError("the updated input is no object")
     return Decision(
         verdict=Verdict(found["verdict"]),
-        message=found["message"],
+        message=str(found["message"]),
         interrupt=found["interrupt"],
         updates=tuple(found["updates"]),
-        updated_input=None if updated_input is None else json.loads(updated_input),
-    )
-
-
-def encode_draft(draft: Draft) -> str:
-    return encode_json(asdict(draft))
-
-
-def decode_draft(held: str | None) -> Draft:
-    if held is None:
-        return NO_DRAFT
-    found = json.loads(held)
-    return Draft(
-        at=found["at"],
-        given=tuple(Given(tuple(given["picks"]), given["typed"]) for given in found["given"]),
-        text=found["text"],
-        author=found["author"],
-        confirming=found["confirming"],
-        listed=tuple(found["listed"]),
+        updated_input=updated,
     )
 
 

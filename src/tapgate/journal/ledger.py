@@ -9,9 +9,9 @@ from tapgate.core.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,
-    DraftEntry,
     Entry,
     RanEntry,
+    ReopenedEntry,
     SeenEntry,
     SettledEntry,
     ShownEntry,
@@ -19,10 +19,10 @@ from tapgate.core.effects import (
 from tapgate.errors import JournalError
 from tapgate.journal.codec import (
     decode_decision,
+    decode_number,
     decode_text,
     encode_caller,
     encode_decision,
-    encode_draft,
     encode_input,
     encode_json,
     encode_text,
@@ -44,10 +44,10 @@ def write_entry(connection: sqlite3.Connection, entry: Entry, *, at: float, keep
             _write_shown(connection, entry, at=at)
         case SeenEntry():
             _write_seen(connection, entry, at=at)
-        case DraftEntry():
-            _write_draft(connection, entry)
         case AnsweredEntry():
             _write_answered(connection, entry)
+        case ReopenedEntry():
+            _write_reopened(connection, entry)
         case SettledEntry():
             _write_settled(connection, entry)
         case RanEntry():
@@ -60,12 +60,12 @@ def read_answer(row: sqlite3.Row) -> Answer | None:
         return None
     return Answer(
         person=decode_text(row["person"]),
-        user_id=row["user_id"],
+        user_id=int(row["user_id"]),
         choice_key=decode_text(row["choice_key"]),
         label=decode_text(row["choice"]),
         decision=decode_decision(row["decision"], row["updated_input"]),
-        at=row["answered_at"],
-        after_s=row["after_s"],
+        at=decode_number(row["answered_at"]),
+        after_s=decode_number(row["after_s"]),
         saved=decode_text(row["saved"]),
     )
 
@@ -147,14 +147,6 @@ def _write_seen(connection: sqlite3.Connection, entry: SeenEntry, *, at: float) 
         append_row(connection, entry.request_id, what="seen", at=at)
 
 
-def _write_draft(connection: sqlite3.Connection, entry: DraftEntry) -> None:
-    _known(connection, entry.request_id)
-    connection.execute(
-        "UPDATE requests SET draft = ?, version = max(version, ?) WHERE id = ?",
-        (encode_draft(entry.draft), entry.version, encode_text(entry.request_id)),
-    )
-
-
 def _prompted(prompt: Prompt | None) -> tuple[int, str, int]:
     found = prompt or Prompt(user_id=0)
     return found.user_id, found.purpose.value, found.question
@@ -191,6 +183,17 @@ def _write_answered(connection: sqlite3.Connection, entry: AnsweredEntry) -> Non
         },
     )
     append_row(connection, entry.request_id, what="answered", at=answer.at)
+
+
+def _write_reopened(connection: sqlite3.Connection, entry: ReopenedEntry) -> None:
+    """The answer that was recorded stays in the trail; the request has none any more."""
+    if _known(connection, entry.request_id)["outcome"] is not None:
+        raise JournalError(f"request {entry.request_id} has ended before; it cannot be answered again")
+    connection.execute(
+        "UPDATE requests SET answered_at = NULL, person = '', user_id = NULL, choice_key = '', choice = '', saved = '',"
+        " after_s = NULL, verdict = '', decision = NULL, updated_input = NULL WHERE id = ?",
+        (encode_text(entry.request_id),),
+    )
 
 
 def _write_settled(connection: sqlite3.Connection, entry: SettledEntry) -> None:

@@ -1,4 +1,8 @@
-"""What an earlier run knew: rows back into requests. Reads only, and leaves out what it cannot read."""
+"""What an earlier run knew: rows back into requests. Reads only, and leaves out what it cannot read.
+
+Any process of this user can write the file: a column may hold anything, and a row that makes no sense must not keep the
+daemon from starting. What may be believed of a row that does make sense is the desk's business (core/restart.py).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ import sqlite3
 from collections.abc import Callable
 
 from tapgate.core.memory import Remembered
-from tapgate.journal.codec import decode_caller, decode_draft, decode_input, decode_text, readable
+from tapgate.journal.codec import decode_caller, decode_input, decode_number, decode_text, readable
 from tapgate.journal.ledger import read_answer
 from tapgate.model import Act, Call, Caller, Copy, Outcome, Prompt, Ran, Request
 
@@ -60,29 +64,28 @@ def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> R
         " ORDER BY rowid",
         (row["id"],),
     ).fetchall()
-    behind = any(shown < row["version"] for _, _, shown, user, *_ in messages if not user)
+    messages = [
+        (Copy(int(chat), int(message)), int(shown), int(user), purpose, int(question))
+        for chat, message, shown, user, purpose, question in messages
+    ]
+    behind = any(shown < int(row["version"]) for _, shown, user, *_ in messages if not user)
     # A large input of a request that is over and shown as such is of no use any more, and there may be hundreds.
     is_over = row["outcome"] is not None and row["encoding"] != "raw" and not behind
     return Remembered(
         request=_decode_request(row, parse, with_input=not is_over),
-        asked_at=row["asked_at"],
-        deadline_at=row["deadline_at"],
-        fits=bool(row["fits"]),
-        chats=tuple(json.loads(row["chats"])),
-        seen=bool(row["seen"]),
+        asked_at=decode_number(row["asked_at"]),
+        deadline_at=decode_number(row["deadline_at"]),
+        chats=tuple(int(chat_id) for chat_id in json.loads(row["chats"])),
         answer=read_answer(row),
         outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
-        ended_at=0.0 if row["ended_at"] is None else row["ended_at"],
+        ended_at=0.0 if row["ended_at"] is None else decode_number(row["ended_at"]),
         detail=decode_text(row["detail"]),
         ran=Ran(row["ran"]),
-        version=row["version"],
-        copies=tuple((Copy(chat, message), shown) for chat, message, shown, user, *_ in messages if not user),
+        version=int(row["version"]),
+        copies=tuple((copy, shown) for copy, shown, user, *_ in messages if not user),
         prompts=tuple(
-            (Copy(chat, message), Prompt(user, Act(purpose), question))
-            for chat, message, _, user, purpose, question in messages
-            if user
+            (copy, Prompt(user, Act(purpose), question)) for copy, _, user, purpose, question in messages if user
         ),
-        draft=decode_draft(row["draft"]),
     )
 
 

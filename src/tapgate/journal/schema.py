@@ -120,7 +120,19 @@ ALTER TABLE copies ADD COLUMN purpose TEXT NOT NULL DEFAULT 'ask_reason';  -- wh
 ALTER TABLE copies ADD COLUMN question INTEGER NOT NULL DEFAULT 0;         -- and to which question of a form
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _DRAFTS)
+_REOPENED = """
+-- Nothing is put together from the journal any more: the columns `draft`, `seen` and `fits` of `requests` are not read.
+UPDATE requests SET draft = NULL;
+
+-- The first answer of a run wins. The next run takes an answer back that never reached its caller.
+DROP TRIGGER IF EXISTS requests_first_answer;
+CREATE TRIGGER requests_first_answer
+  BEFORE UPDATE OF answered_at, person, user_id, choice_key, choice, saved, after_s, verdict, decision ON requests
+  WHEN OLD.answered_at IS NOT NULL AND (NEW.answered_at IS NOT NULL OR OLD.outcome IS NOT NULL)
+  BEGIN SELECT RAISE(ABORT, 'the first answer stands'); END;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _DRAFTS, _REOPENED)
 
 
 def version_of(connection: sqlite3.Connection) -> int:

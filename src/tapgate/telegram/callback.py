@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 
 MAX_BYTES = 64  # Telegram's limit for callback_data
-_SHAPE = re.compile(r"([A-Za-z0-9_-]{22})\.([a-z][0-9]{0,3})\.([A-Za-z0-9_-]{1,16})")
+_SHAPE = re.compile(r"([A-Za-z0-9_-]{22})\.([a-z][0-9]{0,3})\.([A-Za-z0-9_-]{1,32})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,8 @@ def render_card(card: Card, setting: Setting) -> str:
         lines.append(" · ".join([*facts, *([f"in {place}"] if place else [])]))
         if card.refreshed:
             lines.append("↻ tapgate was away for a while. If you tapped before, tap again.")
+        elif card.restarted:
+            lines.append("↻ tapgate was restarted. If you tapped or wrote something here before, tap again.")
     return "\n".join(lines)
 
 

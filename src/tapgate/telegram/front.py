@@ -46,12 +46,12 @@ from tapgate.telegram.content import TooLargeError, whole_of
 from tapgate.telegram.edits import Fate, InPlace
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
-from tapgate.telegram.poll import OFFSET_KEPT_S, Poller
+from tapgate.telegram.poll import OFFSET_KEPT_S, Handover, Poller
 from tapgate.telegram.prompts import render_prompt
 from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import Clipper, plain_line
 
-Emit = Callable[[Event, int | None], Awaitable[None]]
+Emit = Callable[[Event, int | None], Awaitable[Handover | None]]
 Command = Callable[[str, int, int, int], Awaitable[None]]
 WORKER_BYTES = 128 * 1024
 SWEEP_AGAIN_S = 30.0
@@ -94,6 +94,7 @@ class Front:
             offset=known,
             last_success=last_poll,
             deliver=self._deliver,
+            confirm=self._confirm,
             resumed=self._resumed,
             wall=wall,
             sleep=sleep,
@@ -392,14 +393,16 @@ class Front:
     async def _resumed(self, away_s: float) -> None:
         await self._emit(PollResumed(away_s), None)
 
-    async def _deliver(self, update: dict[str, Any], offset: int) -> None:
+    async def _deliver(self, update: dict[str, Any], offset: int | None) -> Handover | None:
         event = parse_update(update)
         if event is not None:
-            await self._emit(event, offset)
-            return
+            return await self._emit(event, offset)
         command = parse_command(update)
         if command is not None:
             await self._command(*command)
+        return await self._emit(Ticked(), offset)
+
+    async def _confirm(self, offset: int) -> None:
         await self._emit(Ticked(), offset)
 
 

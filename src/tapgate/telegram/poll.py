@@ -1,9 +1,16 @@
-"""The getUpdates loop: never dies, never confirms an update before what it causes is recorded. Knows no desk."""
+"""The getUpdates loop: never dies, never confirms an update before what it causes is done. Knows no desk.
+
+An update that answers a caller is confirmed once the answer was handed over: the journal proves no answer, so after a
+crash before that Telegram has to deliver the update again. Meanwhile polling goes on with the offset of the oldest such
+update, and those that were delivered already are passed over.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import anyio
@@ -14,9 +21,14 @@ TIMEOUT_S = 20
 SLACK_S = 5.0
 LONGEST_BACKOFF_S = 30.0
 REPEAT_S = 1.0  # a server that answers at once with nothing new is not asked in a tight loop
+BRIEFLY_S = 0.25  # an answer is with its caller within milliseconds, where the caller is there
 REBUILD_S = 5.0
 STEP_S = 60.0  # recording an update, however slow the disk is; longer means that nothing moves any more
 OFFSET_KEPT_S = 6 * 86_400  # after a week without updates Telegram may number them anew
+MOST_HELD_S = 60.0  # an update is confirmed after this long, whatever became of the answer
+
+Handover = Callable[[], Awaitable[None]]
+"""Waits until an answer was handed over to its caller, or never will be."""
 
 
 class Fetch(Protocol):
@@ -24,8 +36,21 @@ class Fetch(Protocol):
     async def rebuild_polls(self) -> None: ...
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An update that was delivered and is not confirmed yet."""
+
+    number: int
+    handover: Handover
+    until: float
+
+
 class Poller:
-    """`deliver` gets each update with the offset that confirms it, and returns once that is recorded."""
+    """`deliver` gets each update with the offset that confirms it, and returns once that is recorded.
+
+    Where it returns a Handover, the offset is not recorded: `confirm` has that done after the handover. While an older
+    update waits for its own, newer ones are delivered without an offset.
+    """
 
     def __init__(
         self,
@@ -33,7 +58,8 @@ class Poller:
         *,
         offset: int | None,
         last_success: float | None,
-        deliver: Callable[[dict[str, Any], int], Awaitable[None]],
+        deliver: Callable[[dict[str, Any], int | None], Awaitable[Handover | None]],
+        confirm: Callable[[int], Awaitable[None]],
         resumed: Callable[[float], Awaitable[None]],
         wall: Callable[[], float],
         sleep: Callable[[float], Awaitable[None]],
@@ -42,8 +68,11 @@ class Poller:
     ) -> None:
         self._api = api
         self._mono = mono
-        self._offset = offset
+        self._offset = offset  # confirmed: what Telegram is asked for
+        self._handled = offset  # the update after the last one that was delivered
+        self._held: deque[_Held] = deque()
         self._deliver = deliver
+        self._confirm = confirm
         self._resumed = resumed
         self._wall = wall
         self._sleep = sleep
@@ -94,25 +123,50 @@ class Poller:
         except Exception as error:  # this loop is the only ear there is: it goes on whatever happens
             await self._failed(f"polling failed unexpectedly ({type(error).__name__})", slow=False)
             return
-        before = self._offset
+        before = self._handled
         for update in updates:
             await self._take(update)
         await self._succeeded()
-        if updates and self._offset == before:
+        is_idle = bool(updates) and self._handled == before
+        if self._held:
+            await self._wait_for_handover(REPEAT_S if is_idle else BRIEFLY_S)
+        elif is_idle:
             await self._rest(REPEAT_S)
 
     async def _take(self, update: dict[str, Any]) -> None:
         number = update.get("update_id")
         if not isinstance(number, int):
             return
-        if self._offset is not None and number < self._offset:
+        if self._handled is not None and number < self._handled:
             return
         self._expect(STEP_S)
+        handover = None
         try:
-            await self._deliver(update, number + 1)
+            handover = await self._deliver(update, None if self._held else number + 1)
         except Exception as error:  # one strange update must not block the later ones
             self._report(f"update {number} could not be taken ({type(error).__name__}: {error})")
-        self._offset = number + 1
+        self._handled = number + 1
+        if handover is not None:
+            self._offset = self._held[0].number if self._held else number
+            self._held.append(_Held(number, handover, self._mono() + MOST_HELD_S))
+        elif not self._held:
+            self._offset = self._handled
+
+    async def _wait_for_handover(self, most_s: float) -> None:
+        """Wait for the held ones, oldest first, though not for long: others want to be heard. Confirm what is done."""
+        self._expect(most_s + STEP_S)
+        while self._held and self._mono() >= self._held[0].until:
+            self._held.popleft()
+        try:
+            with anyio.move_on_after(most_s):
+                while self._held:
+                    await self._held[0].handover()
+                    self._held.popleft()
+            before, self._offset = self._offset, self._held[0].number if self._held else self._handled
+            if self._offset is not None and self._offset != before:
+                await self._confirm(self._offset)
+        except Exception as error:  # after a crash the update comes again, and finds its request over
+            self._report(f"an update could not be confirmed ({type(error).__name__}: {error})")
 
     async def _succeeded(self) -> None:
         now = self._wall()
