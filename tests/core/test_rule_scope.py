@@ -66,7 +66,8 @@ def test_every_program_that_starts_others_is_broad(form: str) -> None:
 
 @given(st.sampled_from(sorted(SHELLS | set(CODE_FLAGS) | set(_PREFIXES))), st.sampled_from(["-x", "-v", "-q", ""]))
 def test_an_option_does_not_make_it_narrow(program: str, option: str) -> None:
-    assert is_broad(f"{program} {option} *")
+    if (program, option) != ("command", "-v"):  # that one runs nothing: it says where a program is
+        assert is_broad(f"{program} {option} *")
 
 
 @given(st.text(max_size=60) | st.text("*:~/.- abrmsudo'\"$;|&\0\n", max_size=60))
