@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from tapgate.core.masking_names import (
     CUE,
@@ -18,6 +19,7 @@ from tapgate.core.masking_names import (
     is_made,
     is_mixed,
     is_monotonous,
+    is_opaque,
     is_path,
     is_placeholder,
     is_plain,
@@ -29,6 +31,17 @@ from tapgate.core.masking_names import (
 )
 
 
+class How(Enum):
+    """By what a secret was found."""
+
+    NAME = "name"  # of a variable, a field, an option
+    RANDOM = "random"  # it looks like nothing that anybody typed
+    SHAPE = "shape"  # a provider's token
+    CONTEXT = "context"  # a header, an address, a known program's option
+    BLOCK = "block"  # a private key
+    ECHO = "echo"  # the same stands elsewhere in the text
+
+
 @dataclass(frozen=True, slots=True)
 class Find:
     """A secret's place in the text."""
@@ -36,7 +49,12 @@ class Find:
     start: int
     end: int
     kind: Kind
-    block: bool = False  # a key's lines: it may have line breaks in it
+    how: How = How.NAME
+
+    @property
+    def block(self) -> bool:
+        """A key's lines: it may have line breaks in it."""
+        return self.how is How.BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +135,12 @@ def _named(text: str) -> Iterator[Find]:
         position = right
         found = _assigned(text, left, right)
         if found is not None:
-            yield found
-            position = found.end
+            value = text[found.start : found.end].rstrip("\\")  # of the closing quote's escape, in JSON in JSON
+            if is_opaque(value):
+                yield replace(found, end=found.start + len(value))
+                position = found.end
+            elif text[found.start - 1] not in "\"'":
+                position = found.end  # of what is in quotes, the inside is looked through: it ends at the next quote
 
 
 def _assigned(text: str, left: int, right: int) -> Find | None:
@@ -256,4 +278,4 @@ def _random(text: str) -> Iterator[Find]:
         while left > 0 and right - left < 64 and (text[left - 1].isalnum() or text[left - 1] in "_.-"):
             left -= 1
         if left < right and not _NOT_ITS_NAME.search(text[left:right]):
-            yield Find(*match.span("secret"), RANDOM)
+            yield Find(*match.span("secret"), RANDOM, How.RANDOM)
