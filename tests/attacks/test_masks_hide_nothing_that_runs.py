@@ -58,7 +58,9 @@ ATTACKS = (
     Attack("""make -s -f - PASSWORD='touch pwned' <<< $'all:\\n\\t$(PASSWORD)'"""),
     Attack("""perl -e '$password="touch pwned"; system($password)'"""),
     Attack("""python3 -c "password='import os; os.system(\\"touch pwned\\")'; exec(password)" """, "touch pwned"),
-    Attack("""python3 - <<'END'\npassword = 'import os; os.system("touch pwned")'\nexec(password)\nEND""", "touch pwned"),
+    Attack(
+        """python3 - <<'END'\npassword = 'import os; os.system("touch pwned")'\nexec(password)\nEND""", "touch pwned"
+    ),
     Attack("""export API_TOKEN='touch pwned'; python3 -c 'import os; os.system(os.environ["API_TOKEN"])'"""),
     Attack("""PASSWORD='touch${IFS}pwned'; eval $PASSWORD""", "touch${IFS}pwned"),
     Attack("""PASSWORD='{touch,pwned}'; eval $PASSWORD""", "{touch,pwned}"),
@@ -117,7 +119,7 @@ def prepared(request: Request, background: Background = Background(), setting: S
 
 def asks_twice(card: Card) -> bool:
     """The risk stands on the card, and no button allows anything with one tap."""
-    named = any(getattr(risk,"asks_twice",False) for risk in card.risks)
+    named = any(risk.asks_twice for risk in card.risks)
     at_once = [choice for choice in card.choices if choice.act is Act.DECIDE and choice.decision.verdict == "allow"]
     return named and not at_once and "Runs text that is hidden here" in shown(card)
 

@@ -24,22 +24,29 @@ from tapgate.model import (
 ANSWERED = "o"
 """The key of an answer to questions, whichever button was the last one."""
 
+EDITED = "y"
+"""The key of the button that allows a changed text."""
+
 BACK = Choice("z", "Back", Act.BACK, seal="back")
 _NOTHING = Given()
 
 
-def choices_of(request: Request, draft: Draft, *, risky: bool) -> tuple[Choice, ...]:
-    """The buttons for the card as it stands. What is risky allows nothing for good with one tap."""
+def choices_of(request: Request, draft: Draft, *, risky: bool, twice: bool = False) -> tuple[Choice, ...]:
+    """The buttons for the card as it stands. What is risky allows nothing for good with one tap.
+
+    `twice`: it allows nothing at all with one tap.
+    """
     if draft.confirming:
-        return _confirming(request, draft.confirming)
+        return _confirming(request, draft)
     if draft.listed:
         label = f"Allow all {len(draft.listed)}"
         return (*sealed([Choice("y", label, Act.ALLOW_LISTED, tone=Tone.GOOD)], list(draft.listed)), BACK)
     if draft.text is not None:
-        return _edited(request, draft, risky=risky)
+        return _edited(request, draft, risky=risky, twice=twice)
     if request.form is not None:
         return (*_options(request.form, draft), *request.choices)
-    return tuple(_careful(choice) if risky else choice for choice in request.choices)
+    choices = tuple(_careful(choice) if risky else choice for choice in request.choices)
+    return tuple(map(_twice, choices)) if twice else choices
 
 
 def refuses(choice: Choice) -> bool:
@@ -162,14 +169,17 @@ def edited_text(request: Request, decision: Decision) -> str | None:
     return text if isinstance(text, str) and text != request.input.get(request.editable) else None
 
 
-def _edited(request: Request, draft: Draft, *, risky: bool) -> tuple[Choice, ...]:
+def _edited(request: Request, draft: Draft, *, risky: bool, twice: bool) -> tuple[Choice, ...]:
+    run = sealed([_allow_edited(request, draft, tone=Tone.BAD if risky else Tone.GOOD)])
+    again = (choice for choice in request.choices if choice.act is Act.ASK_EDIT)
+    return (*(map(_twice, run) if twice else run), *again, BACK, *_denials(request))
+
+
+def _allow_edited(request: Request, draft: Draft, *, tone: Tone) -> Choice:
     assert draft.text is not None
     decision = Decision(Verdict.ALLOW, updated_input=edited_input(request, draft.text))
-    tone = Tone.BAD if risky else Tone.GOOD
     word = "Run it as edited" if request.editable == "command" else "Allow it as edited"
-    run = Choice("y", word, Act.DECIDE, decision, tone)
-    again = (choice for choice in request.choices if choice.act is Act.ASK_EDIT)
-    return (*sealed([run]), *again, BACK, *_denials(request))
+    return Choice(EDITED, word, Act.DECIDE, decision, tone)
 
 
 # A second tap
@@ -184,12 +194,27 @@ def _careful(choice: Choice) -> Choice:
     return replace(choice, tone=Tone.BAD) if choice.tone is Tone.GOOD else choice
 
 
-def _confirming(request: Request, key: str) -> tuple[Choice, ...]:
-    choice = next((choice for choice in request.choices if choice.key == key), None)
+def _twice(choice: Choice) -> Choice:
+    """On a card that takes two taps for whatever it allows. The seal tells this button from the one that takes one."""
+    if choice.decision.verdict is not Verdict.ALLOW or choice.act not in (Act.DECIDE, Act.CONFIRM):
+        return choice
+    label = choice.label if choice.act is Act.CONFIRM else f"{choice.label}…"
+    return sealed([replace(choice, act=Act.CONFIRM, label=label)], "twice")[0]
+
+
+def confirmed_choice(request: Request, draft: Draft) -> Choice | None:
+    """The choice that wants a second tap."""
+    if draft.text is not None:
+        return _allow_edited(request, draft, tone=Tone.BAD) if draft.confirming == EDITED else None
+    return next((choice for choice in request.choices if choice.key == draft.confirming), None)
+
+
+def _confirming(request: Request, draft: Draft) -> tuple[Choice, ...]:
+    choice = confirmed_choice(request, draft)
     if choice is None:
         return (BACK, *_denials(request))
     sure = replace(choice, key="y", label=f"Yes: {choice.label}", act=Act.DECIDE, tone=Tone.BAD)
-    return (*sealed([sure], key), BACK, *_denials(request))
+    return (*sealed([sure], draft.confirming), BACK, *_denials(request))
 
 
 def _denials(request: Request) -> tuple[Choice, ...]:

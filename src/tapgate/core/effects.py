@@ -141,6 +141,14 @@ class ShowWhole:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowHidden:
+    """Send what the card's masks hide, where that is more than one token, to this chat as a reply to the card there."""
+
+    card: Card
+    copy: Copy
+
+
+@dataclass(frozen=True, slots=True)
 class Retract:
     """Delete a message that has done its work."""
 
@@ -183,4 +191,6 @@ class Probe:
     after_s: float
 
 
-Effect = Record | Reply | AnswerTap | Post | Edit | AskText | ShowWhole | Retract | Say | Sweep | Sound | Probe
+Effect = (
+    Record | Reply | AnswerTap | Post | Edit | AskText | ShowWhole | ShowHidden | Retract | Say | Sweep | Sound | Probe
+)

@@ -142,9 +142,7 @@ def _every_find(text: str, *, shell: bool) -> list[Find]:
     return sorted(found, key=lambda find: find.start)
 
 
-def mask_pieces(
-    pieces: Iterable[str], kinds: dict[str, None] | None = None, *, shell: bool = False
-) -> Iterator[str]:
+def mask_pieces(pieces: Iterable[str], kinds: dict[str, None] | None = None, *, shell: bool = False) -> Iterator[str]:
     """The same for a long text that comes in pieces, cut anywhere: in bounded steps, so that other threads get turns.
 
     A step sees some text before and behind what it gives out, so that no secret is missed for being cut in two. Only
@@ -255,7 +253,9 @@ def _mask_named(text: str, name: str) -> Masked:
     whole = (start, len(text))
     if whole in _masks(text) or any((find.start, find.end) == whole for find in _finds(text)):
         return mask_text(text)
-    return Masked(text[:start] + _mask(text[start:], kind), (kind.said,)) if is_opaque(text[start:]) else mask_text(text)
+    if not is_opaque(text[start:]):
+        return mask_text(text)
+    return Masked(text[:start] + _mask(text[start:], kind), (kind.said,))
 
 
 def _mask(secret: str, kind: Kind) -> str:
@@ -289,7 +289,7 @@ def _finds(text: str, *, shell: bool = False) -> list[Find]:
 
 def _hideable(text: str, finds: list[Find], *, shell: bool) -> list[Find]:
     """Without what stands where something is run or reached: that must be seen."""
-    quoted = Quoted(text) if shell and any(find.block for find in finds) else None
+    quoted = Quoted(text) if shell and any(find.how is not How.CONTEXT for find in finds) else None
     kept = []
     for find in finds:
         if find.block:
@@ -297,7 +297,8 @@ def _hideable(text: str, finds: list[Find], *, shell: bool) -> list[Find]:
         elif find.how is How.CONTEXT:
             hidden = True  # the context is no host and no command
         else:
-            hidden = not is_in_host(text, find.start, find.end) and not (shell and is_run(text, find.start))
+            hidden = not is_in_host(text, find.start, find.end)
+            hidden = hidden and not (quoted is not None and is_run(text, find.start, quoted))
             hidden = hidden and not (find.how is How.ECHO and is_in_path(text, find.start, find.end))
         if hidden:
             kept.append(find)

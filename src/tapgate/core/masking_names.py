@@ -142,12 +142,12 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 # Words that run something when they stand where a command stands.
 _COMMANDS = _words(
     "apt ash awk bash bat brew bun cargo cat cc chmod chown chroot clear cmd cp crontab csh curl dash date dd deno df"
-    " dig docker doas env eval exec exit export fish fdisk find ftp gcc gdb git go grep halt id init ip iptables java kill"
-    " killall ksh kubectl launchctl ln login logout ls lua make mkdir mkfs mount mv nano nc ncat netcat nft nmap node"
-    " npm npx nslookup open osascript passwd perl php ping pip pipx pkill pnpm poweroff ps pwd pwsh python python2"
+    " dig docker doas env eval exec exit export fish fdisk find ftp gcc gdb git go grep halt id init ip iptables java"
+    " kill killall ksh kubectl launchctl ln login logout ls lua make mkdir mkfs mount mv nano nc ncat netcat nft nmap"
+    " node npm npx nslookup open osascript passwd perl php ping pip pipx pkill pnpm poweroff ps pwd pwsh python python2"
     " python3 reboot rm rmdir rsync ruby run scp screen sed service sh shred shutdown sleep socat source ssh start stop"
-    " strace su sudo sync systemctl tar tcsh tee telnet tmux top touch trap truncate umount unlink uv vi vim visudo wget"
-    " who whoami wipefs xargs yarn yes zip zsh"
+    " strace su sudo sync systemctl tar tcsh tee telnet tmux top touch trap truncate umount unlink uv vi vim visudo"
+    " wget who whoami wipefs xargs yarn yes zip zsh"
 )
 
 RANDOM_LENGTHS = range(20, 129)

@@ -8,18 +8,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
+from tapgate.core.shell_calls import names
+
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]{0,30}:)?//(?:[^\s/@\"'`<>]{0,400}@)?[^\s/@?#\"'`<>]{0,400}\Z")
 _TO_USER = re.compile(r"[^\s/?#\"'`<>]*@")
 _WORD = re.compile(r"[^\s;|&()<>`\"'{}]*\Z")
 _BLANKS = " \t"
-_STARTS = frozenset(";|&(`{}!\n")
+_STARTS = frozenset(";|&(`{!\n")
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 _NUMBER = re.compile(r"\d+[smhd]?")
-_RUNNERS = frozenset(
-    "! . ash bash bun builtin busybox chroot command coproc csh dash deno do doas elif else env eval exec fish gosu if"
+_RUNNERS = names(
+    "! ash bash bun builtin busybox chroot command coproc csh dash deno do doas elif else env eval exec fish gosu if"
     " ionice ksh lua mksh nice node nodejs nohup npx osascript parallel perl php pkexec python python2 python3 pypy"
-    " rbash ruby run setsid sh source stdbuf strace sudo taskset tcsh then time timeout torsocks trap unbuffer until"
-    " uvx watch while xargs zsh".split()
+    " rbash ruby setsid sh source stdbuf strace sudo taskset tcsh then time timeout torsocks trap unbuffer until"
+    " uvx watch while xargs zsh"
 )
 _MOST_WORDS = 8  # before a word, among which its runner is looked for
 _MOST_BEFORE = 600
@@ -41,26 +43,55 @@ def is_in_path(text: str, start: int, end: int) -> bool:
     return word is None or "//" not in word[0]
 
 
-def is_run(text: str, start: int) -> bool:
+def is_run(text: str, start: int, quoted: Quoted) -> bool:
     """Whether the word around this place is one that a shell would run, as far as the words before it tell."""
-    before = text[max(0, start - _MOST_BEFORE) : start]
-    word = _WORD.search(before)
-    before = before[: word.start()] if word else before
-    if word and _ASSIGNED.match(word[0]):
+    floor = max(0, start - _MOST_BEFORE)
+    end, word = _word_before(text, floor, start)
+    if _ASSIGNED.match(word):
         return False
     for _ in range(_MOST_WORDS):
-        opened = before.rstrip("\"'")
-        before = opened.rstrip(_BLANKS)
-        if not before or before[-1] in _STARTS:
+        if _starts_command(text, floor, end, quoted):
             return True
-        word = _WORD.search(before)
-        last = word[0] if word else ""
-        if last.rpartition("/")[2] in _RUNNERS:
+        while end > floor and text[end - 1] in _BLANKS:
+            end -= 1
+        end, word = _word_before(text, floor, end)
+        program = word.rpartition("/")[2]
+        if program in _RUNNERS or (word == "." and _starts_command(text, floor, end, quoted)):
             return True
-        if not last.startswith("-") and not _ASSIGNED.match(last) and not _NUMBER.fullmatch(last):
+        if not word.startswith("-") and not _ASSIGNED.match(word) and not _NUMBER.fullmatch(word):
             return False
-        before = before[: len(before) - len(last)] if last else before
     return False
+
+
+def _word_before(text: str, floor: int, end: int) -> tuple[int, str]:
+    """Where the word begins that goes on to this place, and what there is of it. Quotes within it belong to it."""
+    word = ""
+    while True:
+        match = _WORD.search(text, floor, end)
+        part = match[0] if match else ""
+        end, word = end - len(part), part + word
+        left = end
+        while left > floor and text[left - 1] in "\"'":
+            left -= 1
+        if left in (end, floor) or text[left - 1].isspace() or text[left - 1] in _STARTS:
+            return left, word
+        end = left
+
+
+def _starts_command(text: str, floor: int, place: int, quoted: Quoted) -> bool:
+    """Whether nothing but blanks stands between this place and what a command comes after."""
+    while place > floor and text[place - 1] in _BLANKS:
+        place -= 1
+    if place == 0:
+        return True
+    sign = text[place - 1]
+    if sign == "\n":
+        return text[place - 2 : place - 1] != "\\" and not quoted.holds(place - 1, place)
+    if sign == "(":  # not of a function that is called in other code
+        return not (text[place - 2 : place - 1].isalnum() or text[place - 2 : place - 1] == "_")
+    if sign == "{":
+        return text[place : place + 1].isspace()
+    return sign in _STARTS
 
 
 class Quoted:

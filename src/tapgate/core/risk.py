@@ -9,15 +9,16 @@ from itertools import islice
 from typing import Any
 
 from tapgate.core.risk_files import Touch
+from tapgate.core.risk_hidden import HIDDEN_TEXT, RUNS_HIDDEN, runs_in_changed_file
 from tapgate.core.risk_paths import Ground, ground
 from tapgate.core.risk_rules import RULES, Rule
 from tapgate.core.risk_scene import Scene, scene_of_commands, touch_of
 from tapgate.core.shell import MAX_CHARS
 from tapgate.core.shell_calls import UNKNOWN
 from tapgate.core.shell_walk import read_commands
-from tapgate.model import Request, Risk
+from tapgate.model import Background, Request, Risk
 
-__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "sentence_of"]
+__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "sentence_of", "with_changed_file", "without_masks"]
 
 MAX_PATHS = 200
 _SHELL_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
@@ -39,13 +40,26 @@ def assess(tool: str, tool_input: Mapping[str, Any], *, cwd: str, project: str, 
     for rule in RULES:
         sentence = rule.find(scene)
         if sentence and not (tool not in _SHELL_TOOLS and rule.name in _UNCERTAIN):
-            found.append(Risk(rule.name, _readable(sentence)))
+            found.append(Risk(rule.name, _readable(sentence), rule.asks_twice, rule.reveals))
     return tuple(found)
 
 
 def assess_request(request: Request, *, home: str) -> tuple[Risk, ...]:
     """The risks of what an agent asks for. Bounded, but not short for a large input: run it in a worker thread."""
     return assess(request.call.tool, request.input, cwd=request.cwd, project=request.project, home=home)
+
+
+def with_changed_file(risks: tuple[Risk, ...], background: Background) -> tuple[Risk, ...]:
+    """The same, and whether the file that the call would change runs what is hidden in it."""
+    rule = next(rule for rule in RULES if rule.name == RUNS_HIDDEN)
+    if any(risk.name == rule.name for risk in risks) or not runs_in_changed_file(background):
+        return risks
+    return (Risk(rule.name, rule.sentence, rule.asks_twice, rule.reveals), *risks)
+
+
+def without_masks(risks: tuple[Risk, ...]) -> tuple[Risk, ...]:
+    """The same where nothing is masked: then nothing is hidden."""
+    return tuple(risk for risk in risks if risk.name not in (RUNS_HIDDEN, HIDDEN_TEXT))
 
 
 def sentence_of(name: str) -> str:

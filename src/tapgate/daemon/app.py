@@ -22,7 +22,7 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
-from tapgate.core.risk import assess_request
+from tapgate.core.risk import assess_request, without_masks
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.history import render_history
@@ -103,12 +103,13 @@ class Daemon:
             )
             stack.push_async_callback(self._journal.close)
             self._engine = Engine(
-                Desk(self._people, hold_s=config.deadline_s, hold_of=self._hold_of, assess=_assess),
+                Desk(self._people, hold_s=config.deadline_s, hold_of=self._hold_of, assess=self._assess),
                 self._journal,
                 clock=_now,
                 report=self._report,
                 look=self._look_around,
-                assess=_assess,
+                assess=self._assess,
+                masks=config.privacy.mask,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
@@ -214,6 +215,10 @@ class Daemon:
         else:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text, is_html=True))
+
+    def _assess(self, request: Request) -> tuple[Risk, ...]:
+        risks = _assess(request)
+        return risks if self._setting.mask else without_masks(risks)
 
     def _look_around(self, request: Request) -> Background:
         return look_around(request, home=self._setting.home, now=time.time())

@@ -24,12 +24,14 @@ from tapgate.core.effects import (
     Reply,
     Retract,
     Say,
+    ShowHidden,
     ShowWhole,
     Sound,
     Sweep,
 )
 from tapgate.core.events import AgentProbed, Asked, Event, RecordFailed, Ticked
 from tapgate.core.memory import Remembered
+from tapgate.core.risk import with_changed_file
 from tapgate.errors import FrameError, JournalError
 from tapgate.model import NO_BACKGROUND, Background, Instant, Request, Risk, Verdict
 from tapgate.wire import Kind, encode_frame
@@ -54,6 +56,7 @@ class Phones(Protocol):
     def edit(self, effect: Edit) -> None: ...
     def ask_text(self, effect: AskText) -> None: ...
     def show_whole(self, effect: ShowWhole) -> None: ...
+    def show_hidden(self, effect: ShowHidden) -> None: ...
     def retract(self, effect: Retract) -> None: ...
     def say(self, effect: Say) -> None: ...
     def sweep(self, effect: Sweep) -> None: ...
@@ -77,6 +80,7 @@ class Engine:
         report: Callable[[str], None],
         look: Callable[[Request], Background] = lambda request: NO_BACKGROUND,
         assess: Callable[[Request], tuple[Risk, ...]] = lambda request: (),
+        masks: bool = True,
     ) -> None:
         self.desk = desk
         self._records = records
@@ -84,6 +88,7 @@ class Engine:
         self._report = report
         self._look = look
         self._assess = assess
+        self._masks = masks
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
         self._owed: list[Entry] = []
@@ -137,6 +142,8 @@ class Engine:
             background = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
         fits = await anyio.to_thread.run_sync(self._phones.fits, request, background)
         risks = await anyio.to_thread.run_sync(self._assess, request)
+        if self._masks:
+            risks = await anyio.to_thread.run_sync(with_changed_file, risks, background)
         return Asked(request, fits=fits, background=background, risks=risks)
 
     def hang_up(self, request_id: str, line: Line) -> bool:
@@ -236,7 +243,9 @@ class Engine:
             sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
             line.send_last(encode_frame(Kind.PASS, sentence.encode("utf-8", "replace")))
 
-    def _show(self, effect: AnswerTap | Post | Edit | AskText | ShowWhole | Retract | Say | Sweep | Sound) -> None:
+    def _show(
+        self, effect: AnswerTap | Post | Edit | AskText | ShowWhole | ShowHidden | Retract | Say | Sweep | Sound
+    ) -> None:
         assert self._phones is not None
         match effect:
             case AnswerTap():
@@ -249,6 +258,8 @@ class Engine:
                 self._phones.ask_text(effect)
             case ShowWhole():
                 self._phones.show_whole(effect)
+            case ShowHidden():
+                self._phones.show_hidden(effect)
             case Retract():
                 self._phones.retract(effect)
             case Say():

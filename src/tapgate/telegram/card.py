@@ -206,7 +206,7 @@ def _home_ground(request: Request, setting: Setting) -> str:
 def _body(content: Content, clipper: Clipper) -> list[str]:
     if content.marked:
         return [render_markdown(clipper.take(content.body, _BODY_UNITS))]
-    body = clipper.take(content.body, _BODY_UNITS)
+    body = clipper.take(content.body, _BODY_UNITS, shell=content.is_command)
     if content.prose:
         return [f"<blockquote>{body}</blockquote>"]
     if content.language:
@@ -263,7 +263,7 @@ def _settled(card: Card, setting: Setting) -> list[str]:
     what = f"{place}{machine} · {_line(_tool(card.request), setting, _TOOL_UNITS)}"
     summary = summary_of(card.request, setting)
     if summary:
-        what += f" <code>{_line(summary, setting)}</code>"
+        what += f" <code>{_line(summary, setting, shell=card.request.call.tool == 'Bash')}</code>"
     return [ended, what + _consequence(card, setting)]
 
 
@@ -277,7 +277,8 @@ def _consequence(card: Card, setting: Setting) -> str:
         return f" · {_line(answer.saved, setting, _NOTE_UNITS)}"
     text = edited_text(card.request, answer.decision)
     if text is not None and card.outcome is Outcome.ALLOWED:
-        return f" · instead: <code>{_line(text, setting, _NOTE_UNITS)}</code>"
+        is_command = card.request.editable == "command"
+        return f" · instead: <code>{_line(text, setting, _NOTE_UNITS, shell=is_command)}</code>"
     said = ""
     if answer.choice_key == "r" and card.outcome is Outcome.DENIED:
         said = f" · <i>“{_line(answer.decision.message, setting, _NOTE_UNITS)}”</i>"
@@ -315,8 +316,8 @@ def _are_spelled_out(choices: Sequence[Choice], setting: Setting) -> bool:
     return len(long) <= _MOST_LISTED and clipper.left_out == 0
 
 
-def _line(text: str, setting: Setting, most: int = _LINE_UNITS) -> str:
-    return Clipper(most, mask=setting.mask).take(text, most, one_line=True)
+def _line(text: str, setting: Setting, most: int = _LINE_UNITS, *, shell: bool = False) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True, shell=shell)
 
 
 def _last(text: str, most: int, setting: Setting) -> str:

@@ -104,14 +104,15 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     Raises TooLargeError where no file can hold it: hidden characters are longer when they are spelled out.
     """
     name = "".join(character for character in request.call.tool if character.isalnum())[:30] or "request"
+    is_command = False
     if setting.is_brief:
         suffix, pieces = ".txt", iter([f"tool: {request.call.tool}\n{gist_of(request)}", *_buttons(request)])
     else:
         content = content_of(request, setting, most=None)
-        suffix = content.suffix
+        suffix, is_command = content.suffix, content.is_command
         pieces = _json(request, setting) if suffix == ".json" else _text(content, request, setting)
     if setting.mask:
-        pieces = mask_pieces(pieces)
+        pieces = mask_pieces(pieces, shell=is_command)
     data = bytearray()
     for piece in pieces:
         for start in range(0, len(piece), _PIECE):  # so that other threads get their turn in between

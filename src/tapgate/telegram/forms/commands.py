@@ -16,4 +16,5 @@ def bash(fields: Fields) -> Content | None:
         f"stops after {timeout_ms / 1000:g} s" if timeout_ms else "",
         language="bash",
         suffix=".sh",
+        is_command=True,
     )

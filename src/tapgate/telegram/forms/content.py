@@ -19,6 +19,7 @@ class Content:
     unchanged: int = 0  # lines of the file that the body leaves out
     cut: int = 0  # characters that were left out already, so that hostile inputs cost little
     cut_more: bool = False  # and it is not known how many more
+    is_command: bool = False  # the body would be run as it is
 
 
 LANGUAGES = {
