@@ -191,11 +191,14 @@ def _replaced(text: str, finds: list[Find]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def mask_value(value: Json, *, only_named: bool = False) -> tuple[Json, tuple[str, ...]]:
+def mask_value(
+    value: Json, *, only_named: bool = False, found: list[tuple[str, str]] | None = None
+) -> tuple[Json, tuple[str, ...]]:
     """The same for every string in a JSON value. Under a secret's name, and behind its option, one token is hidden.
 
     Names, numbers and the structure stay; the value that came in is not changed. Not recursive: depth is the agent's.
-    With `only_named`, other strings are left to whoever masks the text that is made of the value.
+    With `only_named`, other strings are left to whoever masks the text that is made of the value. In `found` are put
+    what was hidden because of its name, and the name.
     """
     kinds: dict[str, None] = {}
     root: list[Json] = [value]
@@ -208,6 +211,8 @@ def mask_value(value: Json, *, only_named: bool = False) -> tuple[Json, tuple[st
                 continue
             masked = _mask_named(item, name)
             container[place] = masked.text
+            if found is not None and masked.kinds and is_opaque(item):
+                found.append((name, item))
             kinds |= dict.fromkeys(masked.kinds)
         elif isinstance(item, Mapping):
             copy = container[place] = dict(item)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tapgate.core.risk_files import Touch
-from tapgate.core.risk_hidden import HIDDEN_TEXT, RUNS_HIDDEN, runs_in_changed_file
+from tapgate.core.risk_hidden import HIDDEN_TEXT, RUNS_HIDDEN, hidden_texts, runs_in_changed_file
 from tapgate.core.risk_paths import Ground, ground
 from tapgate.core.risk_rules import RULES, Rule
 from tapgate.core.risk_scene import Scene, scene_of_commands, touch_of
@@ -18,7 +18,17 @@ from tapgate.core.shell_calls import UNKNOWN
 from tapgate.core.shell_walk import read_commands
 from tapgate.model import Background, Request, Risk
 
-__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "sentence_of", "with_changed_file", "without_masks"]
+__all__ = [
+    "RULES",
+    "Risk",
+    "Rule",
+    "assess",
+    "assess_request",
+    "hidden_texts",
+    "sentence_of",
+    "with_changed_file",
+    "without_masks",
+]
 
 MAX_PATHS = 200
 _SHELL_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})

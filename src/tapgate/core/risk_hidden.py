@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapgate.core.masking import hidden_finds, mask_value
-from tapgate.core.masking_names import CUE, is_opaque, name_says
+from tapgate.core.masking_names import CUE, is_opaque
 from tapgate.core.risk_characters import texts_in
 from tapgate.core.risk_hidden_code import RUNNER, uses_in_text
 from tapgate.core.risk_hidden_shell import runs_in_shell
@@ -29,7 +29,8 @@ _UNSURE = "Runs text that is hidden here, or may run it"
 _COMMAND_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
 _SHELL_SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".command", ".bats", ".envrc", ".profile", ".bashrc"})
 _SHEBANG = re.compile(r"#!\s*\S*(?:/env\s+)?\S*?(?:ba|z|da|k|a)?sh\b")
-_CODE_FIELDS = ("file_path", "notebook_path", "path")
+_SHELL_PATCH = re.compile(r"(?m)^\*\*\* (?:Add|Update) File: .*\.(?:sh|bash|zsh|ksh)\s*$|^\+#!.*sh\b")
+_PATH_FIELDS = ("file_path", "notebook_path", "path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def runs_hidden(scene: Scene) -> str | None:
                 return _GENERAL
         if tool in _COMMAND_TOOLS:
             return None  # its other fields are words about it
-    elif _is_script(fields) and _script_runs(scene):
+    elif _script_runs(tool, scene):
         return _GENERAL
     texts = list(_shown(tool, fields))
     whole = "\n".join(_bounded(texts))
@@ -148,42 +149,28 @@ def _is_shown_as_command(tool: str, fields: Mapping[str, Any]) -> bool:
     return tool == "Bash" and isinstance(fields.get("command"), str)
 
 
-def _is_script(fields: Mapping[str, Any]) -> bool:
-    """Whether it is a shell's script that would be written."""
-    path = next((fields[key] for key in _CODE_FIELDS if isinstance(fields.get(key), str)), "")
-    content = next((fields[key] for key in ("content", "new_string") if isinstance(fields.get(key), str)), "")
+def _written_scripts(tool: str, fields: Mapping[str, Any]) -> list[str]:
+    """The texts that a shell would read later: by the file's name, or by their first line."""
+    path = next((fields[key] for key in _PATH_FIELDS if isinstance(fields.get(key), str)), "")
     name = posixpath.basename(path[-4096:])
     is_named_so = posixpath.splitext(name)[1].lower() in _SHELL_SUFFIXES or name in _SHELL_SUFFIXES
-    return is_named_so or _SHEBANG.match(content) is not None
+    texts = _bounded(texts_in(dict(fields)))
+    if tool == "apply_patch":
+        return [_new_side(text) for text in texts if _SHELL_PATCH.search(text)]
+    return [text for text in texts if is_named_so or _SHEBANG.match(text)]
 
 
-def _script_runs(scene: Scene) -> bool:
+def _script_runs(tool: str, scene: Scene) -> bool:
     home, project = scene.ground.home, scene.ground.project
-    texts = [scene.fields.get(key) for key in ("content", "new_string")]
-    texts += [edit.get("new_string") for edit in scene.fields.get("edits") or () if isinstance(edit, dict)]
-    return any(
-        runs_in_shell(text[:MAX_CHARS], home=home, project=project, as_command=False)
-        for text in texts
-        if isinstance(text, str)
-    )
+    texts = _written_scripts(tool, scene.fields)
+    return any(runs_in_shell(text, home=home, project=project, as_command=False) for text in texts)
 
 
 def _named_fields(fields: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Fields that are hidden as a whole because of their names, with their values."""
+    """What is hidden because of its field's name or its option, with that name."""
     found: list[tuple[str, str]] = []
-    work: list[Any] = [fields]
-    while work and len(found) < _MOST_FIELDS:
-        item = work.pop()
-        if isinstance(item, Mapping):
-            for key, value in item.items():
-                if isinstance(value, str) and name_says(str(key)) is not None:
-                    if mask_value({key: value}, only_named=True)[1]:
-                        found.append((str(key), value))
-                elif isinstance(value, Mapping | list):
-                    work.append(value)
-        elif isinstance(item, list):
-            work += [value for value in item if isinstance(value, Mapping | list)]
-    return tuple(found)
+    mask_value(dict(fields), only_named=True, found=found)
+    return tuple(found[:_MOST_FIELDS])
 
 
 def _values_shown_elsewhere(tool: str, fields: Mapping[str, Any], command: str) -> tuple[str, ...]:
@@ -192,8 +179,4 @@ def _values_shown_elsewhere(tool: str, fields: Mapping[str, Any], command: str) 
     if tool not in _COMMAND_TOOLS or not isinstance(fields.get("command"), str):
         for text in _bounded(texts_in(dict(fields))):
             values += [text[find.start : find.end] for find in hidden_finds(text)]
-        words = fields.get("command", fields.get("cmd"))
-        if isinstance(words, list):
-            masked = mask_value(words)[0]
-            values += [word for word, shown in zip(words, masked, strict=True) if word != shown and is_opaque(word)]
     return tuple(value for value in dict.fromkeys(values) if value and value in command)

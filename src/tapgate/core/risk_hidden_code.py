@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from tapgate.core.masking import hidden_finds
 from tapgate.core.masking_assignments import Find, How
+from tapgate.core.masking_places import Quoted, is_run
 from tapgate.core.risk_hidden_places import name_before, says_itself
 
 MOST_NAMES = 32
@@ -36,10 +37,22 @@ def uses_in_text(text: str, named: Iterable[tuple[str, str]]) -> bool:
             return True  # it stands in another field, too
     if not finds and not names:
         return False
+    if any(_is_started(text, find) for find in finds):
+        return True
     runs = RUNNER.search(text) is not None
     if runs and (_READS_ITSELF.search(text) or any(find.how is How.ECHO for find in finds)):
         return True
     return _mentioned(text, finds, names - {""}, runs=runs)
+
+
+def _is_started(text: str, find: Find) -> bool:
+    """Whether it stands where a shell would run it. On a line of its own, a token is more likely a line of a list."""
+    if find.block or find.how is How.CONTEXT:
+        return False
+    left = max(0, find.start - 1000)
+    before = text[left : find.start]
+    alone = not before.rpartition("\n")[2].strip(" \t\"'+-")
+    return (not alone or find.how is How.ECHO) and is_run(before, len(before), Quoted(before))
 
 
 def _mentioned(text: str, finds: list[Find], names: set[str], *, runs: bool) -> bool:

@@ -238,6 +238,11 @@ def _runs_by_streams(call: Call, pieces: _Pieces) -> bool:
 def _runs_input(call: Call, pieces: _Pieces) -> bool:
     """What it reads: a shell's script is followed by itself, other programs may be known to take a secret there."""
     tainted = any(pieces.taints(feed) for feed in call.feeds)
+    if call.name in SHELLS or call.name in _RUNS_INPUT or call.name in CODE_FLAGS:
+        printed = (inner for arg in call.args if not arg.text.strip(UNKNOWN) for inner in arg.inner)
+        tainted = tainted or any(map(pieces.taints, printed))  # `source <(echo …)`
+    if call.name in SHELLS and shell_use(call.args)[0] == "file":
+        return tainted
     if call.name in SHELLS:
         use, _ = shell_use(call.args)
         return use == "input" and call.stdin is None and tainted

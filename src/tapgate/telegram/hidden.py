@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tapgate.core.drafts import edited_input
-from tapgate.core.risk_hidden import hidden_texts
+from tapgate.core.risk import hidden_texts
 from tapgate.model import Card
 from tapgate.telegram.text import escape, units, visible
 
