@@ -22,8 +22,9 @@ from tapgate.core.risk_scene import Scene
 from tapgate.model import Background
 
 RUNS_HIDDEN, HIDDEN_TEXT = "runs-hidden", "hidden-text"
-MAX_CHARS = 256 * 1024  # of all texts together; of what is longer, only the words are looked at
+MAX_CHARS = 128 * 1024  # of all texts together; of what is longer, only the words are looked at
 _MOST_FIELDS = 32
+_KEY_AHEAD = " PRIVATE KEY"
 _GENERAL = "Runs text that is hidden here"
 _UNSURE = "Runs text that is hidden here, or may run it"
 _COMMAND_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
@@ -50,10 +51,13 @@ def is_token(text: str) -> bool:
     return is_opaque(text) or re.search(r"[\s\"'`$(){}\\]", text) is None
 
 
-def hidden_texts(tool: str, fields: Mapping[str, Any]) -> tuple[Hidden, ...]:
-    """What the masks of this call hide that is more than one opaque token, each once."""
+def hidden_texts(tool: str, fields: Mapping[str, Any], *, whole: bool = False) -> tuple[Hidden, ...]:
+    """What the masks of this call hide that is more than one opaque token, each once.
+
+    With `whole` also of what is too long to be looked at before a card is sent: run it in a worker thread.
+    """
     found: dict[str, Hidden] = {}
-    for text in _bounded(_shown(tool, fields)):
+    for text in _shown(tool, fields) if whole else _bounded(_shown(tool, fields)):
         for find in hidden_finds(text, shell=_is_shown_as_command(tool, fields)):
             value = text[find.start : find.end]
             if not is_token(value):
@@ -63,7 +67,10 @@ def hidden_texts(tool: str, fields: Mapping[str, Any]) -> tuple[Hidden, ...]:
 
 def hides_text(scene: Scene) -> str | None:
     """More than one opaque token is hidden: a key's lines, a password of several words."""
-    kinds = dict.fromkeys(hidden.kind for hidden in hidden_texts(_tool(scene), scene.fields))
+    tool = _tool(scene)
+    kinds = dict.fromkeys(hidden.kind for hidden in hidden_texts(tool, scene.fields))
+    if not kinds and any(_KEY_AHEAD in text[MAX_CHARS:] for text in _shown(tool, scene.fields)):
+        kinds = {"a private key": None}
     return f"{_UNSURE}: {' and '.join(kinds)}" if kinds else None
 
 

@@ -10,6 +10,7 @@ from tapgate.core.masking_assignments import Find, How
 from tapgate.core.masking_places import Quoted, is_run
 from tapgate.core.risk_hidden_places import name_before, says_itself
 
+MOST_FINDS = 500
 MOST_NAMES = 32
 MOST_MENTIONS = 200
 
@@ -30,6 +31,8 @@ _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#(?!!)|//)[^\n]*")
 def uses_in_text(text: str, named: Iterable[tuple[str, str]]) -> bool:
     """Whether a value that is hidden in this text, or under a field's name, is used in it as more than data."""
     finds = hidden_finds(text)
+    if len(finds) > MOST_FINDS:
+        return RUNNER.search(text) is not None  # too many to follow them all
     names = {name_before(text, find.start) for find in finds if not find.block} - {""}
     for name, value in named:
         names.add(re.split(r"[^\w]", name)[-1])

@@ -103,6 +103,7 @@ _NAMES_PROGRAM = {
     "socat": "",
     "scp": "",
     "crontab": "",
+    "ansible-playbook": "",
     "source": "",
     ".": "",
     "chmod": "",
@@ -111,10 +112,16 @@ _NAMES_PROGRAM = {
 _SETTING = re.compile(r"-{0,2}(?P<name>[A-Za-z_][\w.-]*)=")
 _RUN_SETTING = re.compile(
     r"(?i)(?:^|[._-])(?:\w*pager|\w*editor|visual|shell|browser|\w*command|cmd|\w*path|\w*askpass|env|\w*preload|opts?"
-    r"|\w*options|\w*proxy|\w*host|\w*url|\w*startup|cc|cxx|make|\w*wrapper|\w*hook|program|prog|exec|\w*ssh|ps\d)\Z"
+    r"|\w*options|\w*proxy|\w*host|\w*url|\w*startup|cc|cxx|make|\w*wrapper|\w*hook|program|prog|exec|\w*ssh"
+    r"|ps\d|chdir|file|entrypoint|require|script|module)\Z"
     r"|\A(?:LD|DYLD)_|\Aalias[.]"
 )
 """Variables, options and settings whose value is run, loaded or reached."""
+_ENVIRONMENT = re.compile(r"environ|process\.env|getenv|\bENV\b|\bDeno\.env")
+_RUN_OPTIONS = names(
+    "-f --file -x -S --script --entrypoint --config -K --rcfile --init-file -r --require --import -m -C --exec -o"
+)
+"""Options whose value is run, loaded or written, whatever it looks like."""
 _SED = re.compile(r"(?:s(.)(?:(?!\1).)*\1(?:(?!\1).)*\1[gpiI0-9]*|[\d,$]*[pd]|/[^/]*/[pd])")
 
 
@@ -159,11 +166,11 @@ def runs_in_shell(text: str, *, home: str, project: str, as_command: bool = True
     `as_command`: its card shows it as one, so that nothing is hidden where it is run. `also` are values that are hidden
     for other reasons.
     """
+    if len(text) > MAX_CHARS:
+        return bool(hidden_finds(text[: 2 * MAX_CHARS], shell=as_command))
     marked, pieces = _with_stand_ins(text, also, as_command=as_command)
     if pieces is None:
         return False
-    if len(text) > MAX_CHARS:
-        return True
     reading = read_commands(marked, cwd=project, project=project, home=home)
     if reading.broken or reading.cut:
         return True
@@ -244,8 +251,9 @@ def _runs_input(call: Call, pieces: _Pieces) -> bool:
     if call.name in SHELLS and shell_use(call.args)[0] == "file":
         return tainted
     if call.name in SHELLS:
-        use, _ = shell_use(call.args)
-        return use == "input" and call.stdin is None and tainted
+        fetched = bool(call.feeds) and all(feed.name in _CLIENTS for feed in call.feeds)
+        unknown = call.stdin is None and bool(call.feeds) and not fetched  # the hidden value may come by way of a file
+        return shell_use(call.args)[0] == "input" and call.stdin is None and (tainted or unknown)
     if call.stdin is None:
         return tainted and (call.name in _CODE or call.name in _RUNS_INPUT)
     if not _STAND_IN.search(call.stdin):
@@ -296,6 +304,8 @@ def _runs_code(text: str, pieces: _Pieces) -> bool:
     """A word that may be code: it must not use a hidden value, whether that stands in it or in a variable."""
     if _SETTING.match(text) and " " not in text:
         return False
+    if pieces.names and _ENVIRONMENT.search(text) and RUNNER.search(text):
+        return True
     if pieces.mentions(text):
         return not _STAND_IN.search(text) or uses_in_text(text, ()) or RUNNER.search(text) is not None
     return _STAND_IN.search(text) is not None and pieces.bare(text) and len(text.split()) > 1
@@ -332,10 +342,10 @@ def _is_known_data(call: Call, number: int, line: str, pieces: _Pieces) -> bool:
             return "://" in word
     if all(_explained_in(line, match[0], pieces) for match in _STAND_IN.finditer(word)):
         return True
-    if pieces.only_shapes(word) or call.name in _PRINTS:
-        return True
     if call.name in _CLIENTS:
         return "://" in word or before in _CLIENT_DATA or any(word.startswith(f"{flag}=") for flag in _CLIENT_DATA)
+    if call.name in _PRINTS or (pieces.only_shapes(word) and before not in _RUN_OPTIONS):
+        return True
     if call.name in _PASSWORD_TOOLS:
         return before.startswith("-") or word.startswith("-") or call.name in ("grep", "htpasswd")
     verbs_taken = _SECRET_TAKERS.get(call.name, "").split()

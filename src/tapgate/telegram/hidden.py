@@ -18,7 +18,7 @@ def render_hidden(card: Card) -> str | tuple[str, bytes]:
     """A message as HTML or, where it is long, a file with its name. "" where nothing but single tokens is hidden."""
     request, draft = card.request, card.draft
     fields: Mapping[str, Any] = request.input if draft.text is None else edited_input(request, draft.text)
-    hidden = hidden_texts(request.call.tool, fields)
+    hidden = hidden_texts(request.call.tool, fields, whole=True)
     if not hidden:
         return ""
     parts = [(piece.kind, visible(piece.text)) for piece in hidden]
