@@ -12,7 +12,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from tapgate.core.case import Case
 from tapgate.core.risk import assess_request, with_changed_file
-from tapgate.model import NO_BACKGROUND, Act, Background, Card, OnDisk, Request
+from tapgate.model import NO_BACKGROUND, Act, Background, Card, Draft, OnDisk, Request
 from tapgate.telegram.setting import Setting
 from tests.builders import at, event_bytes, make_request
 from tests.e2e.world import ADA, LINUS, Message, World, finish, new_world
@@ -251,6 +251,31 @@ def test_addresses_show_the_machine() -> None:
     """A token's look does not hide which machine is reached."""
     card = prepared(make_request(tool="WebFetch", tool_input={"url": f"https://{TOKEN_PROGRAM}/x", "prompt": "p"}))
     assert f"https://{TOKEN_PROGRAM}/x" in shown(card)
+
+
+def test_a_rule_that_would_last_shows_which_program_it_allows() -> None:
+    """A button for a standing permission hides no program behind a token's look."""
+    rule = {"toolName": "Bash", "ruleContent": f"./{TOKEN_PROGRAM} *"}
+    suggestion = {"type": "addRules", "rules": [rule], "behavior": "allow", "destination": "localSettings"}
+    card = prepared(make_request(tool_input={"command": "ls"}, suggestions=(suggestion,)))
+    assert f"./{TOKEN_PROGRAM}" in shown(card)
+
+
+def test_a_changed_command_shows_the_program_it_runs() -> None:
+    """Also where the change is shown line by line."""
+    request = bash("ls")
+    card = replace(prepared(request), draft=Draft(text=f"ls\n./{TOKEN_PROGRAM}", author="Ada"))
+    assert f"./{TOKEN_PROGRAM}" in shown(card)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_escaped_quotes_hide_no_first_word_of_many(depth: int) -> None:
+    """In JSON within JSON, a value goes on behind a blank: its first word is not a password."""
+    code = 'password="evilprog arg"; run(password)'
+    for _ in range(depth):
+        code = json.dumps({"x": code})
+    card = prepared(make_request(tool="mcp__x__run", tool_input={"nested": {"deep": [code]}}, suggestions=()))
+    assert "evilprog" in shown(card) or asks_twice(card)
 
 
 # Any payload, any runner

@@ -303,7 +303,7 @@ def test_all_of_what_a_known_option_takes_is_hidden() -> None:
     ],
 )
 def test_in_a_command_nothing_is_hidden_where_it_is_run_or_reached(command: str) -> None:
-    assert FAKE_TOKEN in mask_text(command, shell=True).text
+    assert FAKE_TOKEN in mask_text(command, as_command=True).text
 
 
 @pytest.mark.parametrize(
@@ -320,23 +320,23 @@ def test_in_a_command_nothing_is_hidden_where_it_is_run_or_reached(command: str)
     ],
 )
 def test_in_a_command_tokens_are_hidden_where_they_are_data(command: str) -> None:
-    assert FAKE_TOKEN not in mask_text(command, shell=True).text
+    assert FAKE_TOKEN not in mask_text(command, as_command=True).text
 
 
 def test_a_secret_found_once_is_not_hidden_where_it_is_run_or_reached() -> None:
     for command in ("./Qx9zKp2mW7", "ls; Qx9zKp2mW7", "curl http://Qx9zKp2mW7/x", "sh ./bin/Qx9zKp2mW7"):
-        masked = mask_text(f"DB_PASSWORD=Qx9zKp2mW7; {command}", shell=True).text
+        masked = mask_text(f"DB_PASSWORD=Qx9zKp2mW7; {command}", as_command=True).text
         assert masked == f"DB_PASSWORD=‹password›; {command}"
 
 
 def test_in_a_command_a_key_is_hidden_only_within_quotes_and_here_documents() -> None:
     text = block("PRIVATE KEY", KEY)
-    assert KEY in mask_text(f"ls\n{text}", shell=True).text
-    assert KEY in mask_text(f"echo 'x'\n{text}\necho 'y'", shell=True).text
-    assert KEY not in mask_text(f"echo '{text}' > k.pem", shell=True).text
-    assert KEY not in mask_text(f'echo "{text}" > k.pem', shell=True).text
-    assert KEY not in mask_text(f"cat > k.pem <<'EOF'\n{text}\nEOF\nls", shell=True).text
-    assert KEY in mask_text(f"cat > k.pem <<'EOF'\nx\nEOF\n{text}", shell=True).text
+    assert KEY in mask_text(f"ls\n{text}", as_command=True).text
+    assert KEY in mask_text(f"echo 'x'\n{text}\necho 'y'", as_command=True).text
+    assert KEY not in mask_text(f"echo '{text}' > k.pem", as_command=True).text
+    assert KEY not in mask_text(f'echo "{text}" > k.pem', as_command=True).text
+    assert KEY not in mask_text(f"cat > k.pem <<'EOF'\n{text}\nEOF\nls", as_command=True).text
+    assert KEY in mask_text(f"cat > k.pem <<'EOF'\nx\nEOF\n{text}", as_command=True).text
 
 
 # Values

@@ -97,37 +97,37 @@ class Masked:
     kinds: tuple[str, ...]
 
 
-def mask_text(text: str, *, shell: bool = False) -> Masked:
-    """The text with every secret replaced. Without one it is returned as it is. `shell`: it is a command."""
+def mask_text(text: str, *, as_command: bool = False) -> Masked:
+    """The text with every secret replaced. Without one it is returned as it is. `as_command`: it is one."""
     kinds: dict[str, None] = {}
     if len(text) > _PIECE + _AHEAD:
         slices = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
-        masked = "".join(mask_pieces(slices, kinds, shell=shell))
+        masked = "".join(mask_pieces(slices, kinds, as_command=as_command))
         return Masked(masked if kinds else text, tuple(kinds))
-    return Masked(_masked(text, _finds(text, shell=shell), kinds, shell=shell), tuple(kinds))
+    return Masked(_masked(text, _finds(text, as_command=as_command), kinds, as_command=as_command), tuple(kinds))
 
 
-def hidden_finds(text: str, *, shell: bool = False) -> list[Find]:
+def hidden_finds(text: str, *, as_command: bool = False) -> list[Find]:
     """Everything that `mask_text` hides in this text, in order. A longer text is looked at piece by piece."""
     if len(text) <= _PIECE + _AHEAD:
-        return _every_find(text, shell=shell)
+        return _every_find(text, as_command=as_command)
     found: list[Find] = []
     for start in range(0, len(text), _PIECE):
         left = max(0, start - _BEFORE)
         left = text.find("\n", left, start) + 1 or left
-        piece_finds = _every_find(text[left : start + _PIECE + _AHEAD], shell=shell)
+        piece_finds = _every_find(text[left : start + _PIECE + _AHEAD], as_command=as_command)
         for find in piece_finds:
             if start <= find.start + left < start + _PIECE and (not found or found[-1].end <= find.start + left):
                 found.append(replace(find, start=find.start + left, end=find.end + left))
     return found
 
 
-def _every_find(text: str, *, shell: bool) -> list[Find]:
+def _every_find(text: str, *, as_command: bool) -> list[Find]:
     """Those of all passes, each in its place in the text as it came."""
     found: list[Find] = []
     origins: Sequence[int] = range(len(text) + 1)
     for _ in range(_MOST_PASSES):
-        finds = _finds(text, shell=shell)
+        finds = _finds(text, as_command=as_command)
         if not finds:
             break
         found += [replace(find, start=origins[find.start], end=origins[find.end - 1] + 1) for find in finds]
@@ -142,7 +142,9 @@ def _every_find(text: str, *, shell: bool) -> list[Find]:
     return sorted(found, key=lambda find: find.start)
 
 
-def mask_pieces(pieces: Iterable[str], kinds: dict[str, None] | None = None, *, shell: bool = False) -> Iterator[str]:
+def mask_pieces(
+    pieces: Iterable[str], kinds: dict[str, None] | None = None, *, as_command: bool = False
+) -> Iterator[str]:
     """The same for a long text that comes in pieces, cut anywhere: in bounded steps, so that other threads get turns.
 
     A step sees some text before and behind what it gives out, so that no secret is missed for being cut in two. Only
@@ -154,26 +156,28 @@ def mask_pieces(pieces: Iterable[str], kinds: dict[str, None] | None = None, *, 
         text += part
         while len(text) > _PIECE + _AHEAD:
             seen = before + text[: _PIECE + _AHEAD]
-            finds = [find for find in _finds(seen, shell=shell) if find.start >= len(before)]
+            finds = [find for find in _finds(seen, as_command=as_command) if find.start >= len(before)]
             end = len(before) + _PIECE
             end = next((find.end for find in finds if find.start < end < find.end), end)
-            yield _masked(seen[:end], [find for find in finds if find.end <= end], kinds, len(before), shell=shell)
+            yield _masked(
+                seen[:end], [find for find in finds if find.end <= end], kinds, len(before), as_command=as_command
+            )
             text = text[end - len(before) :]
             before = seen[max(0, end - _BEFORE) : end]
             before = before[before.find("\n") + 1 :]  # from the start of a line, where quotes can be read
     if text:
-        finds = [find for find in _finds(before + text, shell=shell) if find.start >= len(before)]
-        yield _masked(before + text, finds, kinds, len(before), shell=shell)
+        finds = [find for find in _finds(before + text, as_command=as_command) if find.start >= len(before)]
+        yield _masked(before + text, finds, kinds, len(before), as_command=as_command)
 
 
-def _masked(text: str, finds: list[Find], kinds: dict[str, None], start: int = 0, *, shell: bool) -> str:
+def _masked(text: str, finds: list[Find], kinds: dict[str, None], start: int = 0, *, as_command: bool) -> str:
     """The text from `start` on, with these finds replaced, and then what comes to light by that."""
     for _ in range(_MOST_PASSES):
         if not finds:
             break
         kinds |= dict.fromkeys(find.kind.said for find in finds)
         text, start = _replaced(text, finds)[start:], 0
-        finds = _finds(text, shell=shell)
+        finds = _finds(text, as_command=as_command)
     return text[start:]
 
 
@@ -285,16 +289,16 @@ def _masks(text: str) -> list[tuple[int, int]]:
     return places
 
 
-def _finds(text: str, *, shell: bool = False) -> list[Find]:
+def _finds(text: str, *, as_command: bool = False) -> list[Find]:
     masks = _masks(text)
     finds = _merged(text, masks, _raw_finds(text))
     finds = _merged(text, masks, [*finds, *_echoes(text, finds)])
-    return _hideable(text, finds, shell=shell) if finds else finds
+    return _hideable(text, finds, as_command=as_command) if finds else finds
 
 
-def _hideable(text: str, finds: list[Find], *, shell: bool) -> list[Find]:
+def _hideable(text: str, finds: list[Find], *, as_command: bool) -> list[Find]:
     """Without what stands where something is run or reached: that must be seen."""
-    quoted = Quoted(text) if shell and any(find.how is not How.CONTEXT for find in finds) else None
+    quoted = Quoted(text) if as_command and any(find.how is not How.CONTEXT for find in finds) else None
     kept = []
     for find in finds:
         if find.block:

@@ -79,6 +79,7 @@ _SIGN = re.compile(
 )
 _BLANKS = re.compile(r"[ \t]++(?![-|&;<>=#\\])")
 _OPEN = re.compile(r"(?P<prefix>[bfruBFRU@]{0,2})(?P<escape>\\{0,7})(?P<quote>\"\"\"|'''|[\"'])")  # a shell runs `…`
+_CLOSING = re.compile(r"\\{1,7}[\"']")
 _INSIDE = {
     '"': re.compile(r'(?:[^"\\\n]|\\[^\n])*+'),
     "'": re.compile(r"[^'\n]*+"),  # a shell knows no escapes in single quotes: what follows \' is run
@@ -175,8 +176,10 @@ def _valued(text: str, place: _Place, kind: Kind, start: int) -> Find | None:
     if opening is None:
         return None if place.colon and place.tight else _bare(text, place, kind, start)  # user:name, not `name: value`
     place = replace(place, quoted=True)
-    if opening["escape"]:
-        return _bare(text, place, kind, opening.end())  # behind \\" a shell still splits words: up to the first blank
+    if opening["escape"]:  # behind \\" a shell still splits words: only one word, up to the quote that closes it
+        found = _bare(text, place, kind, opening.end())
+        end = found.start + len(text[found.start : found.end].rstrip("\\")) if found else 0
+        return found if _CLOSING.match(text, end) else None
     inner = _INSIDE[opening["quote"]].match(text, opening.end())
     if inner is None or ("f" in opening["prefix"].lower() and "{" in inner[0]):
         return None

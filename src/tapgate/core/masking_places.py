@@ -58,7 +58,7 @@ def is_run(text: str, start: int, quoted: Quoted) -> bool:
         program = word.rpartition("/")[2]
         if program in _RUNNERS or (word == "." and _starts_command(text, floor, end, quoted)):
             return True
-        if not word.startswith("-") and not _ASSIGNED.match(word) and not _NUMBER.fullmatch(word):
+        if not word.startswith(("-", "+")) and not _ASSIGNED.match(word) and not _NUMBER.fullmatch(word):
             return False
     return False
 

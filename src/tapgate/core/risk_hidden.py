@@ -58,7 +58,7 @@ def hidden_texts(tool: str, fields: Mapping[str, Any], *, whole: bool = False) -
     """
     found: dict[str, Hidden] = {}
     for text in _shown(tool, fields) if whole else _bounded(_shown(tool, fields)):
-        for find in hidden_finds(text, shell=_is_shown_as_command(tool, fields)):
+        for find in hidden_finds(text, as_command=_is_shown_as_command(tool, fields)):
             value = text[find.start : find.end]
             if not is_token(value):
                 found.setdefault(value, Hidden(value, find.kind.said))

@@ -167,7 +167,7 @@ def runs_in_shell(text: str, *, home: str, project: str, as_command: bool = True
     for other reasons.
     """
     if len(text) > MAX_CHARS:
-        return bool(hidden_finds(text[: 2 * MAX_CHARS], shell=as_command))
+        return bool(hidden_finds(text[: 2 * MAX_CHARS], as_command=as_command))
     marked, pieces = _with_stand_ins(text, also, as_command=as_command)
     if pieces is None:
         return False
@@ -178,7 +178,7 @@ def runs_in_shell(text: str, *, home: str, project: str, as_command: bool = True
 
 
 def _with_stand_ins(text: str, also: Iterable[str], *, as_command: bool) -> tuple[str, _Pieces | None]:
-    finds = hidden_finds(text, shell=as_command)[:_MOST_FINDS]
+    finds = hidden_finds(text, as_command=as_command)[:_MOST_FINDS]
     spans = [(find.start, find.end, find.how) for find in finds]
     for value in also:
         start = text.find(value)

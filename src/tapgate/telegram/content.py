@@ -112,7 +112,7 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
         suffix, is_command = content.suffix, content.is_command
         pieces = _json(request, setting) if suffix == ".json" else _text(content, request, setting)
     if setting.mask:
-        pieces = mask_pieces(pieces, shell=is_command)
+        pieces = mask_pieces(pieces, as_command=is_command)
     data = bytearray()
     for piece in pieces:
         for start in range(0, len(piece), _PIECE):  # so that other threads get their turn in between

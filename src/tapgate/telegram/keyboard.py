@@ -96,4 +96,5 @@ def _style(card: Card, choice: Choice, *, warns: bool) -> str:
 
 
 def _masked(label: str, *, mask: bool) -> str:
-    return mask_text(label).text if mask else label
+    """A rule's words are a command's: nothing of them is masked where it would be run."""
+    return mask_text(label, as_command=True).text if mask else label

@@ -61,8 +61,8 @@ def left_out_of_questions(request: Request, setting: Setting) -> int:
     return left_out
 
 
-def _line(text: str, setting: Setting, most: int = _ITEM_UNITS, *, shell: bool = False) -> str:
-    return Clipper(most, mask=setting.mask).take(text, most, one_line=True, shell=shell)
+def _line(text: str, setting: Setting, most: int = _ITEM_UNITS, *, as_command: bool = False) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True, as_command=as_command)
 
 
 def _question(request: Request, draft: Draft, clipper: Clipper, setting: Setting) -> tuple[str, ...]:
@@ -128,10 +128,10 @@ def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
     language = "diff" if difference is not None else _LANGUAGES.get(request.editable, "")
     is_command = request.editable == "command"
     text = draft.text if difference is None else difference
-    shown = clipper.take(text, _TEXT_UNITS, shell=is_command and difference is None)
+    shown = clipper.take(text, _TEXT_UNITS, as_command=is_command)
     if clipper.left_out and difference is not None:  # masks and spelled-out signs may need more room than was reckoned
         language = _LANGUAGES.get(request.editable, "")
-        shown = Clipper(_TEXT_UNITS, mask=setting.mask).take(draft.text, _TEXT_UNITS, shell=is_command)
+        shown = Clipper(_TEXT_UNITS, mask=setting.mask).take(draft.text, _TEXT_UNITS, as_command=is_command)
     lines.append(f'<pre><code class="language-{language}">{shown}</code></pre>' if language else f"<pre>{shown}</pre>")
     if language != "diff" and isinstance(old, str):
         lines.append(f"<i>in the place of {len(old):,} characters</i>")
@@ -170,7 +170,7 @@ def _difference(old: str, new: str) -> str | None:
 
 def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
     choice = confirmed_choice(card.request, card.draft)
-    what = _line(choice.label, setting, 500) if choice is not None else ""
+    what = _line(choice.label, setting, 500, as_command=True) if choice is not None else ""
     why = "This would last beyond this one call." if choice is None or stands(choice) else HIDDEN_RUNS
     return (f"⚠️ <b>{why}</b> Really?", f"▸ {what}")
 
@@ -178,6 +178,6 @@ def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
 def _listed(card: Card, setting: Setting) -> tuple[str, ...]:
     lines = [f"☑️ <b>Allow these {len(card.draft.listed)} together?</b> Each has a card of its own here."]
     for number, request in enumerate(card.listed, start=1):
-        about = _line(summary_of(request, setting), setting, shell=request.call.tool == "Bash")
+        about = _line(summary_of(request, setting), setting, as_command=request.call.tool == "Bash")
         lines.append(f"{number}. <b>{_line(request.call.tool, setting, 60)}</b> <code>{about or '–'}</code>")
     return tuple(lines)

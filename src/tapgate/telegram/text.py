@@ -82,14 +82,14 @@ class Clipper:
         self._mask = mask
         self.left_out = 0
 
-    def take(self, text: str, most_units: int, *, one_line: bool = False, shell: bool = False) -> str:
+    def take(self, text: str, most_units: int, *, one_line: bool = False, as_command: bool = False) -> str:
         """The text, visible and escaped; what is beyond the limit is cut off, counted, and marked with …
 
-        `shell`: it is a command, in which nothing is masked where it is run.
+        `as_command`: it is one, in which nothing is masked where it is run.
         """
         room = max(0, min(most_units, self._room))
         if self._mask:
-            text, beyond = _masked_head(text, shell=shell)
+            text, beyond = _masked_head(text, as_command=as_command)
             self.left_out += beyond
             cut = beyond > 0
         else:
@@ -116,12 +116,12 @@ def plain_line(text: str, most_units: int, *, mask: bool) -> str:
     return clip(visible(clip(text, most_units), one_line=True), most_units)
 
 
-def _masked_head(text: str, *, shell: bool = False) -> tuple[str, int]:
+def _masked_head(text: str, *, as_command: bool = False) -> tuple[str, int]:
     """The beginning of the text without its secrets, and how much is beyond it: it may have 16 MiB."""
     if len(text) <= _WINDOW:
-        return mask_text(text, shell=shell).text, 0
+        return mask_text(text, as_command=as_command).text, 0
     # What stands at the window's end may be one half of a secret, so it is not shown.
-    return mask_text(text[:_WINDOW], shell=shell).text[:-_MARGIN], len(text) - _WINDOW + _MARGIN
+    return mask_text(text[:_WINDOW], as_command=as_command).text[:-_MARGIN], len(text) - _WINDOW + _MARGIN
 
 
 def masked_tail(text: str) -> str:
