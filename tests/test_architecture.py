@@ -256,6 +256,7 @@ PURE = {
     "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
     "tapgate.telegram.markdown": {"re"},
+    "tapgate.telegram.hidden": {"collections.abc", "typing"},
     "tapgate.telegram.keyboard": {"collections.abc", "dataclasses"},
     "tapgate.telegram.prompts": {"dataclasses"},
     "tapgate.telegram.steps": {"collections.abc", "dataclasses", "difflib", "json", "typing"},

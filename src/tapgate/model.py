@@ -46,6 +46,7 @@ class Act(StrEnum):
     CONFIRM = "confirm"  # decides, but after a second tap
     RELEASE = "release"  # no opinion: the agent asks at the terminal
     SHOW_WHOLE = "show_whole"
+    SHOW_HIDDEN = "show_hidden"  # what the masks hide, for an owner
     LIST = "list"  # lists what can be allowed together
     ALLOW_LISTED = "allow_listed"
     ASK_REASON = "ask_reason"  # these three ask for a text
@@ -206,6 +207,8 @@ class Risk:
 
     name: str
     sentence: str
+    asks_twice: bool = False  # allowing it takes a second tap
+    reveals: bool = False  # more than one token is hidden, and an owner may see it
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Attacks on what tapgate promises, one file a promise."""

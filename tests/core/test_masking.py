@@ -264,22 +264,90 @@ def test_a_mask_never_hides_a_command(command: str) -> None:
     assert "reboot" in mask_text(command).text
 
 
-def test_all_of_a_quoted_value_is_hidden() -> None:
-    """The other side of the same rule: where it is surely a string, blanks and operators belong to the password."""
-    assert mask_text("PASSWORD='a; b | c' ls").text == "PASSWORD='‹password›' ls"
-    assert mask_text('export PASSWORD="correct horse & battery"').text == 'export PASSWORD="co‹password, 23 chars›ry"'
-    assert mask_text("bash -c 'PASSWORD=\"two words\" ls'").text == "bash -c 'PASSWORD=\"‹password›\" ls'"
+def test_under_a_mere_name_only_one_opaque_token_is_hidden() -> None:
+    """The agent chooses the names: what has blanks, operators or quotes in it could be run, so it is shown."""
+    for command in (
+        "PASSWORD='a; b | c' ls",
+        'export PASSWORD="correct horse & battery"',
+        "bash -c 'PASSWORD=\"two words\" ls'",
+        "API_TOKEN=$'touch\\x20pwned'",
+        "API_TOKEN=touch\\ pwned",
+    ):
+        assert mask_text(command) == Masked(command, ())
+    assert mask_text("bash -c 'PASSWORD=\"tw0-words\" ls'").text == "bash -c 'PASSWORD=\"‹password›\" ls'"
+
+
+def test_all_of_what_a_known_option_takes_is_hidden() -> None:
+    """Here it is the program that says what follows: that it has blanks is named as a risk, and can be shown."""
+    assert mask_text("sshpass -p 'hunter two' ssh h").text == "sshpass -p '‹password›' ssh h"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"./{FAKE_TOKEN}",
+        f"ls; {FAKE_TOKEN} x",
+        f"FOO=1 {FAKE_TOKEN}",
+        f"sudo -E {FAKE_TOKEN}",
+        f"env -i A=b ./bin/{FAKE_TOKEN}",
+        f"sh -c '{FAKE_TOKEN}'",
+        f'eval "{FAKE_TOKEN} x"',
+        f"find . | xargs -n 1 {FAKE_TOKEN}",
+        f"python3 {FAKE_TOKEN}",
+        f". ./{FAKE_TOKEN}",
+        f"if {FAKE_TOKEN}; then ls; fi",
+        f"ls\n{FAKE_TOKEN}",
+        f"echo $({FAKE_TOKEN})",
+        f"curl https://{FAKE_TOKEN}/x",
+        f"curl https://me@{FAKE_TOKEN}:8080/x",
+    ],
+)
+def test_in_a_command_nothing_is_hidden_where_it_is_run_or_reached(command: str) -> None:
+    assert FAKE_TOKEN in mask_text(command, as_command=True).text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"curl -H 'Authorization: Bearer {FAKE_TOKEN}' https://x.example",
+        f"GH_TOKEN={FAKE_TOKEN} gh pr list",
+        f"export GH_TOKEN={FAKE_TOKEN}",
+        f"git clone https://{FAKE_TOKEN}@github.com/o/r",
+        f"gh auth login --with-token <<< {FAKE_TOKEN}",
+        f"echo {FAKE_TOKEN} | gh auth login --with-token",
+        f"./deploy {FAKE_TOKEN}",
+        f"curl https://api.example/v1/{FAKE_TOKEN}/x",
+    ],
+)
+def test_in_a_command_tokens_are_hidden_where_they_are_data(command: str) -> None:
+    assert FAKE_TOKEN not in mask_text(command, as_command=True).text
+
+
+def test_a_secret_found_once_is_not_hidden_where_it_is_run_or_reached() -> None:
+    for command in ("./Qx9zKp2mW7", "ls; Qx9zKp2mW7", "curl http://Qx9zKp2mW7/x", "sh ./bin/Qx9zKp2mW7"):
+        masked = mask_text(f"DB_PASSWORD=Qx9zKp2mW7; {command}", as_command=True).text
+        assert masked == f"DB_PASSWORD=‹password›; {command}"
+
+
+def test_in_a_command_a_key_is_hidden_only_within_quotes_and_here_documents() -> None:
+    text = block("PRIVATE KEY", KEY)
+    assert KEY in mask_text(f"ls\n{text}", as_command=True).text
+    assert KEY in mask_text(f"echo 'x'\n{text}\necho 'y'", as_command=True).text
+    assert KEY not in mask_text(f"echo '{text}' > k.pem", as_command=True).text
+    assert KEY not in mask_text(f'echo "{text}" > k.pem', as_command=True).text
+    assert KEY not in mask_text(f"cat > k.pem <<'EOF'\n{text}\nEOF\nls", as_command=True).text
+    assert KEY in mask_text(f"cat > k.pem <<'EOF'\nx\nEOF\n{text}", as_command=True).text
 
 
 # Values
 
 
-def test_a_value_under_a_secret_name_is_hidden_whatever_it_looks_like() -> None:
+def test_a_value_under_a_secret_name_is_hidden_where_it_is_one_token() -> None:
     value = {
         "password": "x",
         "apiKey": "changeme",
         "nested": {"client_secret": "the same as always", "token": ["a", "b"]},
-        "headers": {"Authorization": "Bearer abc", "Cookie": "a=b", "Accept": "text/html"},
+        "headers": {"Authorization": "Bearer abc", "Cookie": "a=b; c=d", "Accept": "text/html"},
         "env": [{"name": "DB_PASSWORD", "value": "y"}, {"name": "HOME", "value": "/root"}],
         "args": ["--token", "z", "--verbose", "--password-stdin", "x"],
     }
@@ -287,12 +355,12 @@ def test_a_value_under_a_secret_name_is_hidden_whatever_it_looks_like() -> None:
     assert masked == {
         "password": "‹password›",
         "apiKey": "‹key›",
-        "nested": {"client_secret": "th‹secret, 18 chars›ys", "token": ["‹token›", "‹token›"]},
-        "headers": {"Authorization": "Bearer ‹login›", "Cookie": "‹cookie›", "Accept": "text/html"},
+        "nested": {"client_secret": "the same as always", "token": ["‹token›", "‹token›"]},
+        "headers": {"Authorization": "Bearer ‹login›", "Cookie": "a=‹cookie›; c=‹cookie›", "Accept": "text/html"},
         "env": [{"name": "DB_PASSWORD", "value": "‹password›"}, {"name": "HOME", "value": "/root"}],
         "args": ["--token", "‹token›", "--verbose", "--password-stdin", "x"],
     }
-    assert kinds == ("a password", "a key", "a secret", "a token", "a login in a header", "a cookie")
+    assert kinds == ("a password", "a key", "a token", "a login in a header", "a cookie")
 
 
 def test_secrets_in_any_string_are_hidden() -> None:

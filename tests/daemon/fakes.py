@@ -20,6 +20,7 @@ from tapgate.core.effects import (
     Retract,
     Say,
     SettledEntry,
+    ShowHidden,
     ShowWhole,
     Sound,
     Sweep,
@@ -125,6 +126,9 @@ class FakePhones:
         self._show(effect)
 
     def show_whole(self, effect: ShowWhole) -> None:
+        self._show(effect)
+
+    def show_hidden(self, effect: ShowHidden) -> None:
         self._show(effect)
 
     def retract(self, effect: Retract) -> None:

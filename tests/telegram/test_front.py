@@ -11,7 +11,7 @@ import anyio
 import pytest
 from telegram.error import BadRequest, Forbidden, NetworkError, RetryAfter, TelegramError, TimedOut
 
-from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sweep, Withdraw
+from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowHidden, ShowWhole, Sweep, Withdraw
 from tapgate.core.events import (
     CopyGone,
     Edited,
@@ -696,3 +696,41 @@ def test_nothing_goes_out_that_has_no_utf_8_form() -> None:
         assert data["text"].encode()
     assert all(button.text.encode() for row in made[0][1]["reply_markup"].inline_keyboard for button in row)
     assert made[2][1]["document"].filename.encode()
+
+
+# What is hidden
+
+TWO_WORDS = "hunter two"
+
+
+def hidden_card(command: str) -> Any:
+    return open_card(make_request(tool_input={"command": command}, suggestions=()))
+
+
+def test_what_is_hidden_goes_out_in_the_clear_as_a_reply_to_the_card() -> None:
+    async def main(edge: Edge) -> None:
+        edge.front.show_hidden(ShowHidden(hidden_card(f"sshpass -p '{TWO_WORDS}' ssh h"), Copy(ADA, 5)))
+
+    ((endpoint, data),) = at_the_edge(main).api.made
+    assert endpoint == "sendMessage"
+    assert data["text"] == (f"🔓 <b>Hidden on this card, here in the clear:</b>\na password:\n<pre>{TWO_WORDS}</pre>")
+    assert (data["chat_id"], data["reply_parameters"].message_id) == (ADA, 5)
+
+
+def test_much_that_is_hidden_goes_out_as_a_file() -> None:
+    words = "hunter two " * 500
+
+    async def main(edge: Edge) -> None:
+        edge.front.show_hidden(ShowHidden(hidden_card(f"sshpass -p '{words}' ssh h"), Copy(ADA, 5)))
+
+    ((endpoint, data),) = at_the_edge(main).api.made
+    assert endpoint == "sendDocument"
+    assert words.encode() in data["document"].input_file_content
+
+
+def test_one_token_is_not_sent_whoever_asks() -> None:
+    async def main(edge: Edge) -> None:
+        edge.front.show_hidden(ShowHidden(hidden_card("DB_PASSWORD=Qx9zKp2mW7 ls"), Copy(ADA, 5)))
+
+    ((_, data),) = at_the_edge(main).api.made
+    assert "Qx9zKp2mW7" not in data["text"]

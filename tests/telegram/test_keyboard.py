@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tapgate.core.case import SHOW_WHOLE, Case
+from tapgate.core.case import SHOW_HIDDEN, SHOW_WHOLE, Case
 from tapgate.model import Act, Card, Choice, Draft, Risk
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.keyboard import MOST_UNITS, SHORT_UNITS, is_cut, keyboard_of
@@ -176,3 +177,11 @@ def test_a_button_of_16_mib_costs_nothing() -> None:
     shown(open_card(request))
     shown(open_card(request, seen=True))
     assert time.perf_counter() - begun < 5
+
+
+def test_what_is_hidden_is_not_offered_where_a_summary_is_all_that_is_sent_or_nothing_is_masked() -> None:
+    request = make_request()
+    card = replace(open_card(request), choices=(*request.choices, SHOW_HIDDEN))
+    assert "Show hidden" in [key.text for row in keyboard_of(card) for key in row]
+    for more in ({"is_brief": True}, {"mask": False}):
+        assert "Show hidden" not in [key.text for row in keyboard_of(card, **more) for key in row]

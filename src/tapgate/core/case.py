@@ -39,6 +39,7 @@ BEHIND = -1  # the version of a copy that no edit of this run has been confirmed
 ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 UNDELIVERED_S = 15.0  # how long an agent that shows no prompt of its own waits for a card to reach anybody
 SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
+SHOW_HIDDEN = Choice("h", "Show hidden", Act.SHOW_HIDDEN, seal="hidden")
 LIST_KEY = "b"
 
 
@@ -115,16 +116,21 @@ class Case:
         if self.phase is not Phase.OPEN:
             return ()
         digests = tuple(request.digest for request in listed)
-        choices = choices_of(self.request, self.draft, risky=bool(self.shown_risks()), listed=digests)
+        risks = self.shown_risks()
+        twice = any(risk.asks_twice for risk in risks)
+        choices = choices_of(self.request, self.draft, risky=bool(risks), twice=twice, listed=digests)
+        reveal = (SHOW_HIDDEN,) if any(risk.reveals for risk in risks) and not self.draft.listed else ()
         if not self.is_whole(chat_id):
-            choices = (SHOW_WHOLE, *filter(refuses, choices))
+            choices = (SHOW_WHOLE, *reveal, *filter(refuses, choices))
+        elif reveal:
+            choices = (*choices, *reveal)
         elif several and self.draft == NO_DRAFT:
             choices = (*choices, Choice(LIST_KEY, f"Allow these {several}…", Act.LIST, seal="several"))
         return offered_to(self.ranks.get(chat_id, Role.OWNER), choices)
 
     def find_choice(self, key: str, seal: str) -> Choice | None:
         """A choice that this request's card may have had as it came."""
-        for choice in (*self.request.choices, SHOW_WHOLE):
+        for choice in (*self.request.choices, SHOW_WHOLE, SHOW_HIDDEN):
             if choice.key == key and choice.seal == seal:
                 return choice
         return None

@@ -49,6 +49,7 @@ from tapgate.core.effects import (
     Say,
     SeenEntry,
     SettledEntry,
+    ShowHidden,
     ShownEntry,
     ShowWhole,
     Sound,
@@ -447,6 +448,9 @@ class Desk:
                 unseen = tuple(copy for copy in found.copies if not found.is_whole(copy.chat_id))
                 sending = AnswerTap(query_id, "Sending all of it as a file…")
                 return [sending, ShowWhole(self.board.card(found), unseen)]
+            case Act.SHOW_HIDDEN:
+                sending = AnswerTap(query_id, "Sending what is hidden…")
+                return [sending, ShowHidden(self.board.card(found, copy.chat_id), copy)]
             case Act.ASK_REASON | Act.ASK_EDIT | Act.ASK_ANSWER:
                 prompt = Prompt(person.user_id, choice.act, found.draft.at)
                 found.asking.add((copy.chat_id, prompt))

@@ -24,25 +24,31 @@ from tapgate.model import (
 ANSWERED = "o"
 """The key of an answer to questions, whichever button was the last one."""
 
+EDITED = "y"
+"""The key of the button that allows a changed text."""
+
 BACK = Choice("z", "Back", Act.BACK, seal="back")
 _NOTHING = Given()
 
 
-def choices_of(request: Request, draft: Draft, *, risky: bool, listed: tuple[str, ...] = ()) -> tuple[Choice, ...]:
+def choices_of(
+    request: Request, draft: Draft, *, risky: bool, twice: bool = False, listed: tuple[str, ...] = ()
+) -> tuple[Choice, ...]:
     """The buttons for the card as it stands. What is risky allows nothing for good with one tap.
 
-    `listed` are the digests of the requests that the draft lists.
+    `twice`: it allows nothing at all with one tap. `listed` are the digests of the requests that the draft lists.
     """
     if draft.confirming:
-        return _confirming(request, draft.confirming)
+        return _confirming(request, draft)
     if draft.listed:
         label = f"Allow all {len(draft.listed)}"
         return (*sealed([Choice("y", label, Act.ALLOW_LISTED, tone=Tone.GOOD)], list(draft.listed), list(listed)), BACK)
     if draft.text is not None:
-        return _edited(request, draft, risky=risky)
+        return _edited(request, draft, risky=risky, twice=twice)
     if request.form is not None:
         return (*_options(request.form, draft, request.digest), *request.choices)
-    return tuple(_asking_twice(_careful(choice) if risky else choice) for choice in request.choices)
+    choices = tuple(_asking_twice(_careful(choice) if risky else choice) for choice in request.choices)
+    return tuple(_twice(choice, request.digest) for choice in choices) if twice else choices
 
 
 def refuses(choice: Choice) -> bool:
@@ -180,14 +186,17 @@ def edited_text(request: Request, decision: Decision) -> str | None:
     return text if isinstance(text, str) and text != request.input.get(request.editable) else None
 
 
-def _edited(request: Request, draft: Draft, *, risky: bool) -> tuple[Choice, ...]:
+def _edited(request: Request, draft: Draft, *, risky: bool, twice: bool) -> tuple[Choice, ...]:
+    (run,) = sealed([_allow_edited(request, draft, tone=Tone.BAD if risky else Tone.GOOD)], request.digest)
+    again = (choice for choice in request.choices if choice.act is Act.ASK_EDIT)
+    return (_twice(run, request.digest) if twice else run, *again, BACK, *_denials(request))
+
+
+def _allow_edited(request: Request, draft: Draft, *, tone: Tone) -> Choice:
     assert draft.text is not None
     decision = Decision(Verdict.ALLOW, updated_input=edited_input(request, draft.text))
-    tone = Tone.BAD if risky else Tone.GOOD
     word = "Run it as edited" if request.editable == "command" else "Allow it as edited"
-    run = Choice("y", word, Act.DECIDE, decision, tone)
-    again = (choice for choice in request.choices if choice.act is Act.ASK_EDIT)
-    return (*sealed([run], request.digest), *again, BACK, *_denials(request))
+    return Choice(EDITED, word, Act.DECIDE, decision, tone)
 
 
 # A second tap
@@ -207,12 +216,27 @@ def _asking_twice(choice: Choice) -> Choice:
     return replace(choice, label=f"{choice.label}…") if choice.act is Act.CONFIRM else choice
 
 
-def _confirming(request: Request, key: str) -> tuple[Choice, ...]:
-    choice = next((choice for choice in request.choices if choice.key == key), None)
+def _twice(choice: Choice, digest: str) -> Choice:
+    """On a card that takes two taps for whatever it allows. The seal tells this button from the one that takes one."""
+    if choice.decision.verdict is not Verdict.ALLOW or choice.act not in (Act.DECIDE, Act.CONFIRM):
+        return choice
+    label = choice.label if choice.act is Act.CONFIRM else f"{choice.label}…"
+    return sealed([replace(choice, act=Act.CONFIRM, label=label)], "twice", digest)[0]
+
+
+def confirmed_choice(request: Request, draft: Draft) -> Choice | None:
+    """The choice that wants a second tap."""
+    if draft.text is not None:
+        return _allow_edited(request, draft, tone=Tone.BAD) if draft.confirming == EDITED else None
+    return next((choice for choice in request.choices if choice.key == draft.confirming), None)
+
+
+def _confirming(request: Request, draft: Draft) -> tuple[Choice, ...]:
+    choice = confirmed_choice(request, draft)
     if choice is None:
         return (BACK, *_denials(request))
     sure = replace(choice, key="y", label=f"Yes: {choice.label}", act=Act.DECIDE, tone=Tone.BAD)
-    return (*sealed([sure], key, request.digest), BACK, *_denials(request))
+    return (*sealed([sure], draft.confirming, request.digest), BACK, *_denials(request))
 
 
 def _denials(request: Request) -> tuple[Choice, ...]:

@@ -149,6 +149,14 @@ class ShowWhole:
 
 
 @dataclass(frozen=True, slots=True)
+class ShowHidden:
+    """Send what the card's masks hide, where that is more than one token, to this chat as a reply to the card there."""
+
+    card: Card
+    copy: Copy
+
+
+@dataclass(frozen=True, slots=True)
 class Retract:
     """Delete a message that has done its work."""
 
@@ -208,6 +216,7 @@ Effect = (
     | Withdraw
     | AskText
     | ShowWhole
+    | ShowHidden
     | Retract
     | Say
     | Sweep

@@ -5,11 +5,15 @@ twelve characters only `‹password›`. It keeps lines as they are, but of a pr
 
 The rules, in the order in which they win:
 
-1. What a mask hides is not run. A person decides by what they see, so a command must not pass as part of a password:
-   a mask ends before `$(`, `${` and backticks, and outside of quotes before blanks and operators.
+1. What a mask hides is not run. A person decides by what they see, and the agent chooses the names, so a command must
+   not pass as a password: under a mere name only one opaque token is hidden (`is_opaque`), nothing in an address's
+   host, in a command nothing that would be run, and a key block only within quotes and here-documents. A mask ends
+   before `$(`, `${` and backticks, and outside of quotes before blanks and operators.
 2. A text is masked once: existing masks are left alone, so masking twice changes nothing.
 3. Where finds overlap, all of it is hidden, under the name of the widest.
-4. A secret found once is hidden wherever it stands in the same text.
+4. A secret found once is hidden wherever it stands in the same text, but for the places of rule 1 and for paths.
+
+What is hidden and used all the same is named as a risk: see risk_hidden.py, which asks `hidden_finds`.
 
 Own code, because no library fits. detect-secrets 1.5.0 gives values without places, of a GitHub token only "ghp"; it
 knows no headers, options, cookies and few providers; its scan_line takes every word for random; it needs requests and
@@ -21,11 +25,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tapgate.core.masking_assignments import Find, find_assignments
+from tapgate.core.masking_assignments import Find, How, find_assignments
 from tapgate.core.masking_names import (
     COOKIE,
     NAMED,
@@ -35,6 +39,7 @@ from tapgate.core.masking_names import (
     Level,
     is_mixed,
     is_monotonous,
+    is_opaque,
     is_placeholder,
     is_plain,
     is_reference,
@@ -42,6 +47,7 @@ from tapgate.core.masking_names import (
     name_says,
     piece,
 )
+from tapgate.core.masking_places import Quoted, is_in_host, is_in_path, is_run
 from tapgate.core.masking_shapes import (
     AUTHORIZATION,
     CONTEXTS,
@@ -75,6 +81,8 @@ _KEY_LINE_END = 20  # shorter lines only at a key's end
 
 _KINDS = {kind.label: kind for kind in (*(shape.kind for shape in (*TOKENS, *CONTEXTS)), *NAMED)}
 _MASK = re.compile(f"‹(?P<label>{'|'.join(map(re.escape, _KINDS))})(?:, (?P<size>[0-9]{{2,9}}) chars)?›")
+_COOKIES_ONLY = re.compile(r"[\w.$%-]++=[^\s;\"'`\\,]++(?:;[ \t]?[\w.$%-]++=[^\s;\"'`\\,]++)*+;?")
+_COOKIE_VALUE = re.compile(r"(?<==)[^\s;]++")
 _QUOTE = re.compile(r"\\.|[\"'\n]", re.DOTALL)
 _RUN = re.compile(r"[\n\r`]|\$[({]")
 # Behind an operator stands a command, unless there are only digits and signs that name nothing: p&3, but not p&7z.
@@ -89,17 +97,54 @@ class Masked:
     kinds: tuple[str, ...]
 
 
-def mask_text(text: str) -> Masked:
-    """The text with every secret replaced. Without one it is returned as it is."""
+def mask_text(text: str, *, as_command: bool = False) -> Masked:
+    """The text with every secret replaced. Without one it is returned as it is. `as_command`: it is one."""
     kinds: dict[str, None] = {}
     if len(text) > _PIECE + _AHEAD:
         slices = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
-        masked = "".join(mask_pieces(slices, kinds))
+        masked = "".join(mask_pieces(slices, kinds, as_command=as_command))
         return Masked(masked if kinds else text, tuple(kinds))
-    return Masked(_masked(text, _finds(text), kinds), tuple(kinds))
+    return Masked(_masked(text, _finds(text, as_command=as_command), kinds, as_command=as_command), tuple(kinds))
 
 
-def mask_pieces(pieces: Iterable[str], kinds: dict[str, None] | None = None) -> Iterator[str]:
+def hidden_finds(text: str, *, as_command: bool = False) -> list[Find]:
+    """Everything that `mask_text` hides in this text, in order. A longer text is looked at piece by piece."""
+    if len(text) <= _PIECE + _AHEAD:
+        return _every_find(text, as_command=as_command)
+    found: list[Find] = []
+    for start in range(0, len(text), _PIECE):
+        left = max(0, start - _BEFORE)
+        left = text.find("\n", left, start) + 1 or left
+        piece_finds = _every_find(text[left : start + _PIECE + _AHEAD], as_command=as_command)
+        for find in piece_finds:
+            if start <= find.start + left < start + _PIECE and (not found or found[-1].end <= find.start + left):
+                found.append(replace(find, start=find.start + left, end=find.end + left))
+    return found
+
+
+def _every_find(text: str, *, as_command: bool) -> list[Find]:
+    """Those of all passes, each in its place in the text as it came."""
+    found: list[Find] = []
+    origins: Sequence[int] = range(len(text) + 1)
+    for _ in range(_MOST_PASSES):
+        finds = _finds(text, as_command=as_command)
+        if not finds:
+            break
+        found += [replace(find, start=origins[find.start], end=origins[find.end - 1] + 1) for find in finds]
+        moved: list[int] = []
+        end = 0
+        for find in finds:
+            moved += origins[end : find.start]
+            moved += [origins[find.start]] * len(_mask(text[find.start : find.end], find.kind))
+            end = find.end
+        origins = [*moved, *origins[end:]]
+        text = _replaced(text, finds)
+    return sorted(found, key=lambda find: find.start)
+
+
+def mask_pieces(
+    pieces: Iterable[str], kinds: dict[str, None] | None = None, *, as_command: bool = False
+) -> Iterator[str]:
     """The same for a long text that comes in pieces, cut anywhere: in bounded steps, so that other threads get turns.
 
     A step sees some text before and behind what it gives out, so that no secret is missed for being cut in two. Only
@@ -111,26 +156,28 @@ def mask_pieces(pieces: Iterable[str], kinds: dict[str, None] | None = None) -> 
         text += part
         while len(text) > _PIECE + _AHEAD:
             seen = before + text[: _PIECE + _AHEAD]
-            finds = [find for find in _finds(seen) if find.start >= len(before)]
+            finds = [find for find in _finds(seen, as_command=as_command) if find.start >= len(before)]
             end = len(before) + _PIECE
             end = next((find.end for find in finds if find.start < end < find.end), end)
-            yield _masked(seen[:end], [find for find in finds if find.end <= end], kinds, len(before))
+            yield _masked(
+                seen[:end], [find for find in finds if find.end <= end], kinds, len(before), as_command=as_command
+            )
             text = text[end - len(before) :]
             before = seen[max(0, end - _BEFORE) : end]
             before = before[before.find("\n") + 1 :]  # from the start of a line, where quotes can be read
     if text:
-        finds = [find for find in _finds(before + text) if find.start >= len(before)]
-        yield _masked(before + text, finds, kinds, len(before))
+        finds = [find for find in _finds(before + text, as_command=as_command) if find.start >= len(before)]
+        yield _masked(before + text, finds, kinds, len(before), as_command=as_command)
 
 
-def _masked(text: str, finds: list[Find], kinds: dict[str, None], start: int = 0) -> str:
+def _masked(text: str, finds: list[Find], kinds: dict[str, None], start: int = 0, *, as_command: bool) -> str:
     """The text from `start` on, with these finds replaced, and then what comes to light by that."""
     for _ in range(_MOST_PASSES):
         if not finds:
             break
         kinds |= dict.fromkeys(find.kind.said for find in finds)
         text, start = _replaced(text, finds)[start:], 0
-        finds = _finds(text)
+        finds = _finds(text, as_command=as_command)
     return text[start:]
 
 
@@ -148,11 +195,14 @@ def _replaced(text: str, finds: list[Find]) -> str:
     return "".join([*parts, text[end:]])
 
 
-def mask_value(value: Json, *, only_named: bool = False) -> tuple[Json, tuple[str, ...]]:
-    """The same for every string in a JSON value. Under a secret's name, and behind its option, all of it is hidden.
+def mask_value(
+    value: Json, *, only_named: bool = False, found: list[tuple[str, str]] | None = None
+) -> tuple[Json, tuple[str, ...]]:
+    """The same for every string in a JSON value. Under a secret's name, and behind its option, one token is hidden.
 
     Names, numbers and the structure stay; the value that came in is not changed. Not recursive: depth is the agent's.
-    With `only_named`, other strings are left to whoever masks the text that is made of the value.
+    With `only_named`, other strings are left to whoever masks the text that is made of the value. In `found` are put
+    what was hidden because of its name, and the name.
     """
     kinds: dict[str, None] = {}
     root: list[Json] = [value]
@@ -165,6 +215,8 @@ def mask_value(value: Json, *, only_named: bool = False) -> tuple[Json, tuple[st
                 continue
             masked = _mask_named(item, name)
             container[place] = masked.text
+            if found is not None and masked.kinds and is_opaque(item):
+                found.append((name, item))
             kinds |= dict.fromkeys(masked.kinds)
         elif isinstance(item, Mapping):
             copy = container[place] = dict(item)
@@ -205,8 +257,12 @@ def _mask_named(text: str, name: str) -> Masked:
         start = scheme.end() if (scheme := SCHEME.match(text)) else 0
     elif level is Level.VAGUE and kind is not COOKIE and not (len(text) >= _SHOWN_FROM and is_mixed(text)):
         return mask_text(text)
+    if kind is COOKIE and _COOKIES_ONLY.fullmatch(text) and not _MASK.search(text):
+        return Masked(_COOKIE_VALUE.sub(lambda value: _mask(value[0], COOKIE), text), (COOKIE.said,))
     whole = (start, len(text))
-    if start == len(text) or whole in _masks(text) or any((find.start, find.end) == whole for find in _finds(text)):
+    if whole in _masks(text) or any((find.start, find.end) == whole for find in _finds(text)):
+        return mask_text(text)
+    if not is_opaque(text[start:]):
         return mask_text(text)
     return Masked(text[:start] + _mask(text[start:], kind), (kind.said,))
 
@@ -233,19 +289,39 @@ def _masks(text: str) -> list[tuple[int, int]]:
     return places
 
 
-def _finds(text: str) -> list[Find]:
+def _finds(text: str, *, as_command: bool = False) -> list[Find]:
     masks = _masks(text)
     finds = _merged(text, masks, _raw_finds(text))
-    return _merged(text, masks, [*finds, *_echoes(text, finds)])
+    finds = _merged(text, masks, [*finds, *_echoes(text, finds)])
+    return _hideable(text, finds, as_command=as_command) if finds else finds
+
+
+def _hideable(text: str, finds: list[Find], *, as_command: bool) -> list[Find]:
+    """Without what stands where something is run or reached: that must be seen."""
+    quoted = Quoted(text) if as_command and any(find.how is not How.CONTEXT for find in finds) else None
+    kept = []
+    for find in finds:
+        if find.block:
+            hidden = quoted is None or quoted.holds(find.start, find.end)
+        elif find.how is How.CONTEXT:
+            hidden = True  # the context is no host and no command
+        else:
+            hidden = not is_in_host(text, find.start, find.end)
+            hidden = hidden and not (quoted is not None and is_run(text, find.start, quoted))
+            hidden = hidden and not (find.how is How.ECHO and is_in_path(text, find.start, find.end))
+        if hidden:
+            kept.append(find)
+    return kept
 
 
 def _raw_finds(text: str) -> Iterator[Find]:
     """Of finds in the same place the first names it, so the surest come first."""
     if _has(text, KEY_CUES):
         yield from _key_blocks(text)
-    for shape in (*TOKENS, *CONTEXTS):
-        if _has(text, shape.cues):
-            yield from _shaped(text, shape)
+    for how, shapes in ((How.SHAPE, TOKENS), (How.CONTEXT, CONTEXTS)):
+        for shape in shapes:
+            if _has(text, shape.cues):
+                yield from _shaped(text, shape, how)
     if _has(text, COOKIE_CUES):
         yield from _cookies(text)
     yield from find_assignments(text)
@@ -273,7 +349,8 @@ def _merged(text: str, masks: list[tuple[int, int]], finds: Iterable[Find]) -> l
             merged.append(replace(find, end=end))
         else:
             kind = last.kind if last.end - last.start >= end - find.start else find.kind
-            merged[-1] = Find(last.start, max(last.end, end), kind, last.block or find.block)
+            how = How.BLOCK if last.block or find.block else last.how if kind is last.kind else find.how
+            merged[-1] = Find(last.start, max(last.end, end), kind, how)
     return merged
 
 
@@ -332,11 +409,11 @@ def _echoes(text: str, finds: list[Find]) -> Iterator[Find]:
     for secret, kind in known.items():
         start = text.find(secret)
         while start >= 0:
-            yield Find(start, start + len(secret), kind)
+            yield Find(start, start + len(secret), kind, How.ECHO)
             start = text.find(secret, start + len(secret))
 
 
-def _shaped(text: str, shape: Shape) -> Iterator[Find]:
+def _shaped(text: str, shape: Shape, how: How) -> Iterator[Find]:
     for match in shape.pattern.finditer(text):
         group = next((name for name in ("secret", "dq", "sq") if match.groupdict().get(name)), 0)
         secret = match[group]
@@ -346,7 +423,9 @@ def _shaped(text: str, shape: Shape) -> Iterator[Find]:
             continue
         if shape.unless and shape.unless.search(text[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]):
             continue
-        yield Find(*match.span(group), shape.kind)
+        if shape.opaque and not is_opaque(secret):
+            continue
+        yield Find(*match.span(group), shape.kind, how)
 
 
 def _cookies(text: str) -> Iterator[Find]:
@@ -355,7 +434,7 @@ def _cookies(text: str) -> Iterator[Find]:
             value = pair[2]
             plain = len(value) < _ECHO_FROM or is_plain(value) or is_reference(value) or is_placeholder(value)
             if not plain and pair[1].lower() not in COOKIE_ATTRIBUTES:
-                yield Find(*pair.span(2), COOKIE)
+                yield Find(*pair.span(2), COOKIE, How.CONTEXT)
 
 
 def _key_blocks(text: str) -> Iterator[Find]:
@@ -378,7 +457,7 @@ def _key_blocks(text: str) -> Iterator[Find]:
             if len(chunk[0]) < _KEY_LINE_END and not chunk[0].startswith("="):
                 break
         if start:
-            yield Find(start, end, PRIVATE_KEY, block=True)
+            yield Find(start, end, PRIVATE_KEY, How.BLOCK)
 
 
 def _is_key_line(line: str, *, first: bool) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from tapgate.core.masking_names import (
     CUE,
@@ -18,6 +19,7 @@ from tapgate.core.masking_names import (
     is_made,
     is_mixed,
     is_monotonous,
+    is_opaque,
     is_path,
     is_placeholder,
     is_plain,
@@ -29,6 +31,17 @@ from tapgate.core.masking_names import (
 )
 
 
+class How(Enum):
+    """By what a secret was found."""
+
+    NAME = "name"  # of a variable, a field, an option
+    RANDOM = "random"  # it looks like nothing that anybody typed
+    SHAPE = "shape"  # a provider's token
+    CONTEXT = "context"  # a header, an address, a known program's option
+    BLOCK = "block"  # a private key
+    ECHO = "echo"  # the same stands elsewhere in the text
+
+
 @dataclass(frozen=True, slots=True)
 class Find:
     """A secret's place in the text."""
@@ -36,7 +49,12 @@ class Find:
     start: int
     end: int
     kind: Kind
-    block: bool = False  # a key's lines: it may have line breaks in it
+    how: How = How.NAME
+
+    @property
+    def block(self) -> bool:
+        """A key's lines: it may have line breaks in it."""
+        return self.how is How.BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +79,7 @@ _SIGN = re.compile(
 )
 _BLANKS = re.compile(r"[ \t]++(?![-|&;<>=#\\])")
 _OPEN = re.compile(r"(?P<prefix>[bfruBFRU@]{0,2})(?P<escape>\\{0,7})(?P<quote>\"\"\"|'''|[\"'])")  # a shell runs `…`
+_CLOSING = re.compile(r"\\{1,7}[\"']")
 _INSIDE = {
     '"': re.compile(r'(?:[^"\\\n]|\\[^\n])*+'),
     "'": re.compile(r"[^'\n]*+"),  # a shell knows no escapes in single quotes: what follows \' is run
@@ -117,8 +136,12 @@ def _named(text: str) -> Iterator[Find]:
         position = right
         found = _assigned(text, left, right)
         if found is not None:
-            yield found
-            position = found.end
+            value = text[found.start : found.end].rstrip("\\")  # of the closing quote's escape, in JSON in JSON
+            if is_opaque(value):
+                yield replace(found, end=found.start + len(value))
+                position = found.end
+            elif text[found.start - 1] not in "\"'":
+                position = found.end  # of what is in quotes, the inside is looked through: it ends at the next quote
 
 
 def _assigned(text: str, left: int, right: int) -> Find | None:
@@ -153,8 +176,10 @@ def _valued(text: str, place: _Place, kind: Kind, start: int) -> Find | None:
     if opening is None:
         return None if place.colon and place.tight else _bare(text, place, kind, start)  # user:name, not `name: value`
     place = replace(place, quoted=True)
-    if opening["escape"]:
-        return _bare(text, place, kind, opening.end())  # behind \\" a shell still splits words: up to the first blank
+    if opening["escape"]:  # behind \\" a shell still splits words: only one word, up to the quote that closes it
+        found = _bare(text, place, kind, opening.end())
+        end = found.start + len(text[found.start : found.end].rstrip("\\")) if found else 0
+        return found if _CLOSING.match(text, end) else None
     inner = _INSIDE[opening["quote"]].match(text, opening.end())
     if inner is None or ("f" in opening["prefix"].lower() and "{" in inner[0]):
         return None
@@ -256,4 +281,4 @@ def _random(text: str) -> Iterator[Find]:
         while left > 0 and right - left < 64 and (text[left - 1].isalnum() or text[left - 1] in "_.-"):
             left -= 1
         if left < right and not _NOT_ITS_NAME.search(text[left:right]):
-            yield Find(*match.span("secret"), RANDOM)
+            yield Find(*match.span("secret"), RANDOM, How.RANDOM)

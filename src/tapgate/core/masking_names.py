@@ -132,6 +132,24 @@ _LEADING_PROSE = _words(
     "this to used value was when which will with without"
 )
 
+_OPAQUE = re.compile(r"[^\W_][\w.~+/=:@%^!#?*,-]*+")
+_MOST_OPAQUE = 4096
+_HOST = re.compile(
+    r"(?:[\w.+-]+@)?(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}|localhost)(?::\d+)?(?:/.*)?"
+    r"|\w[\w.-]*:\d{1,5}(?:/.*)?"
+)
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+# Words that run something when they stand where a command stands.
+_COMMANDS = _words(
+    "apt ash awk bash bat brew bun cargo cat cc chmod chown chroot clear cmd cp crontab csh curl dash date dd deno df"
+    " dig docker doas env eval exec exit export fish fdisk find ftp gcc gdb git go grep halt id init ip iptables java"
+    " kill killall ksh kubectl launchctl ln login logout ls lua make mkdir mkfs mount mv nano nc ncat netcat nft nmap"
+    " node npm npx nslookup open osascript passwd perl php ping pip pipx pkill pnpm poweroff ps pwd pwsh python python2"
+    " python3 reboot rm rmdir rsync ruby run scp screen sed service sh shred shutdown sleep socat source ssh start stop"
+    " strace su sudo sync systemctl tar tcsh tee telnet tmux top touch trap truncate umount unlink uv vi vim visudo"
+    " wget who whoami wipefs xargs yarn yes zip zsh"
+)
+
 RANDOM_LENGTHS = range(20, 129)
 """Longer runs are data (images, certificates, fixtures), shorter ones are too often names."""
 RANDOM_BITS = 3.4
@@ -219,6 +237,23 @@ def is_prose_word(word: str) -> bool:
 def is_path(value: str) -> bool:
     """Base64 may begin with a slash, too, but its pieces are shorter."""
     return _PATH.fullmatch(value) is not None and (len(value) < 20 or piece(value) > RANDOM_PIECE)
+
+
+def is_opaque(value: str) -> bool:
+    """One token without a meaning of its own: no blanks, quotes and operators in it, no path, no host, no command.
+
+    Only such a value may be hidden because of nothing but its name: the name is the agent's choice.
+    """
+    if len(value) > _MOST_OPAQUE:
+        return False
+    if "/" in value:
+        return _BASE64.fullmatch(value) is not None and _is_mixed_base64(value) and not is_path(value)
+    return _OPAQUE.fullmatch(value) is not None and not _HOST.fullmatch(value) and value.lower() not in _COMMANDS
+
+
+def _is_mixed_base64(value: str) -> bool:
+    has_digit = any(character.isdigit() for character in value)
+    return has_digit and value.lower() != value and value.upper() != value
 
 
 def is_plain(value: str) -> bool:

@@ -27,6 +27,7 @@ class Shape:
     digits: int = 0  # at least so many, where the rest of the shape could be words as well
     least: int = 3
     words: bool = True  # letters only may be a secret here
+    opaque: bool = False  # only one opaque token is, as what stands around it is a mere name
     unless: re.Pattern[str] | None = None  # in the same command before it
 
 
@@ -148,9 +149,10 @@ def _context(
     digits: int = 0,
     least: int = 3,
     words: bool = True,
+    opaque: bool = False,
     unless: str = "",
 ) -> Shape:
-    return Shape(kind, re.compile(pattern), cues, digits, least, words, re.compile(unless) if unless else None)
+    return Shape(kind, re.compile(pattern), cues, digits, least, words, opaque, re.compile(unless) if unless else None)
 
 
 CONTEXTS = (
@@ -220,6 +222,7 @@ CONTEXTS = (
         PASSWORD,
         r"(?i:\bidentified\s++(?:with\s++\S++\s++)?by|\bpassword)\s++'(?P<secret>[^'\n]++)'",
         " '",
+        opaque=True,
     ),
     _context(
         PASSWORD,  # a line of .pgpass

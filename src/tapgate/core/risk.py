@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from tapgate.core.risk_files import Touch
+from tapgate.core.risk_hidden import HIDDEN_TEXT, RUNS_HIDDEN, hidden_texts, runs_in_changed_file
 from tapgate.core.risk_links import Links, NoLinks, follow_links, with_real_project
 from tapgate.core.risk_paths import Ground, ground
 from tapgate.core.risk_rules import RULES, Rule
@@ -16,9 +17,21 @@ from tapgate.core.risk_scene import Scene, scene_of_commands, touch_of
 from tapgate.core.shell import MAX_CHARS
 from tapgate.core.shell_calls import UNKNOWN
 from tapgate.core.shell_walk import read_commands
-from tapgate.model import Findings, Request, Risk
+from tapgate.model import Background, Findings, Request, Risk
 
-__all__ = ["RULES", "Risk", "Rule", "assess", "assess_request", "examine", "examine_request", "sentence_of"]
+__all__ = [
+    "RULES",
+    "Risk",
+    "Rule",
+    "assess",
+    "assess_request",
+    "examine",
+    "examine_request",
+    "hidden_texts",
+    "sentence_of",
+    "with_changed_file",
+    "without_masks",
+]
 
 MAX_PATHS = 200
 _SHELL_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
@@ -52,7 +65,7 @@ def examine(
     for rule in RULES:
         sentence = rule.find(scene)
         if sentence and not (tool not in _SHELL_TOOLS and rule.name in _UNCERTAIN):
-            found.append(Risk(rule.name, _readable(sentence)))
+            found.append(Risk(rule.name, _readable(sentence), rule.asks_twice, rule.reveals))
     return Findings(tuple(found), scene.links)
 
 
@@ -64,6 +77,19 @@ def assess_request(request: Request, *, home: str) -> tuple[Risk, ...]:
 def examine_request(request: Request, *, home: str, links: Links) -> Findings:
     """What there is to say about what an agent asks for. Not short for a large input: run it in a worker thread."""
     return examine(request.call.tool, request.input, cwd=request.cwd, project=request.project, home=home, links=links)
+
+
+def with_changed_file(risks: tuple[Risk, ...], background: Background) -> tuple[Risk, ...]:
+    """The same, and whether the file that the call would change runs what is hidden in it."""
+    rule = next(rule for rule in RULES if rule.name == RUNS_HIDDEN)
+    if any(risk.name == rule.name for risk in risks) or not runs_in_changed_file(background):
+        return risks
+    return (Risk(rule.name, rule.sentence, rule.asks_twice, rule.reveals), *risks)
+
+
+def without_masks(risks: tuple[Risk, ...]) -> tuple[Risk, ...]:
+    """The same where nothing is masked: then nothing is hidden."""
+    return tuple(risk for risk in risks if risk.name not in (RUNS_HIDDEN, HIDDEN_TEXT))
 
 
 def sentence_of(name: str) -> str:

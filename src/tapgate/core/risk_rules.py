@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.core import risk_git, risk_machine, risk_running, risk_touching
+from tapgate.core import risk_git, risk_hidden, risk_machine, risk_running, risk_touching
 from tapgate.core.risk_characters import find_hidden, find_look_alike, texts_in
 from tapgate.core.risk_scene import Finder, Scene, each_call, listed
 
@@ -17,6 +17,8 @@ class Rule:
     looks_for: str
     sentence: str
     find: Finder
+    asks_twice: bool = False
+    reveals: bool = False
 
 
 def _either(*finders: Finder) -> Finder:
@@ -49,6 +51,21 @@ def _look_alike(scene: Scene) -> str | None:
 
 
 RULES: tuple[Rule, ...] = (
+    Rule(
+        risk_hidden.RUNS_HIDDEN,
+        "a masked value that is used again in the same call: run, reached, decoded, or in a way that cannot be told",
+        "Runs text that is hidden here",
+        risk_hidden.runs_hidden,
+        asks_twice=True,
+    ),
+    Rule(
+        risk_hidden.HIDDEN_TEXT,
+        "a mask over more than one opaque token: a private key's lines, a password of several words",
+        "Runs text that is hidden here, or may run it",
+        risk_hidden.hides_text,
+        asks_twice=True,
+        reveals=True,
+    ),
     Rule(
         "hidden-characters",
         "characters that cannot be seen or that turn the text around, escapes of terminals, in any field",

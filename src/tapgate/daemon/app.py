@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import anyio
@@ -22,8 +22,8 @@ from tapgate.config import Config
 from tapgate.core.desk import Desk
 from tapgate.core.effects import Say
 from tapgate.core.events import Event, PollResumed, Stopped
-from tapgate.core.risk import examine_request
-from tapgate.core.risk_links import UnknownLinks
+from tapgate.core.risk import examine_request, without_masks
+from tapgate.core.risk_links import Links, UnknownLinks
 from tapgate.daemon.background import look_around
 from tapgate.daemon.engine import Engine, Handover
 from tapgate.daemon.history import render_history
@@ -116,6 +116,7 @@ class Daemon:
                 report=self._report,
                 look=self._look_around,
                 examine=self._examine,
+                masks=config.privacy.mask,
             )
             self._front = Front(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
@@ -248,12 +249,15 @@ class Daemon:
     def _examine(self, request: Request) -> Findings:
         """Blocking, though not for long: run it in a worker thread."""
         with DiskLinks() as links:
-            return examine_request(request, home=self._homes.home_of(request.caller.uid), links=links)
+            return self._examined(request, links)
 
     def _assess(self, request: Request) -> tuple[Risk, ...]:
         """Without a disk, so that it never blocks; what is written is then said to be unchecked."""
-        home = self._homes.home_of(request.caller.uid)
-        return examine_request(request, home=home, links=UnknownLinks()).risks
+        return self._examined(request, UnknownLinks()).risks
+
+    def _examined(self, request: Request, links: Links) -> Findings:
+        found = examine_request(request, home=self._homes.home_of(request.caller.uid), links=links)
+        return found if self._setting.mask else replace(found, risks=without_masks(found.risks))
 
     def _status(self, uid: int) -> bytes:
         """What `tapgate status` shows to this user. Nothing secret, and nothing of the questions themselves.

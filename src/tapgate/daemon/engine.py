@@ -25,6 +25,7 @@ from tapgate.core.effects import (
     Reply,
     Retract,
     Say,
+    ShowHidden,
     ShowWhole,
     Sound,
     Sweep,
@@ -32,6 +33,7 @@ from tapgate.core.effects import (
 )
 from tapgate.core.events import AgentProbed, Asked, Event, PromptPosted, RecordFailed, Replied, Ticked
 from tapgate.core.memory import Remembered
+from tapgate.core.risk import with_changed_file
 from tapgate.daemon.recorder import Recorder, Records
 from tapgate.errors import FrameError
 from tapgate.model import NO_BACKGROUND, Background, Findings, Instant, Phase, Request, Verdict
@@ -55,6 +57,7 @@ class Phones(Protocol):
     def withdraw(self, effect: Withdraw) -> None: ...
     def ask_text(self, effect: AskText) -> None: ...
     def show_whole(self, effect: ShowWhole) -> None: ...
+    def show_hidden(self, effect: ShowHidden) -> None: ...
     def retract(self, effect: Retract) -> None: ...
     def say(self, effect: Say) -> None: ...
     def sweep(self, effect: Sweep) -> None: ...
@@ -101,6 +104,7 @@ class Engine:
         report: Callable[[str], None],
         look: Callable[[Request], Background] = lambda request: NO_BACKGROUND,
         examine: Callable[[Request], Findings] = lambda request: Findings(),
+        masks: bool = True,
     ) -> None:
         self.desk = desk
         self._recorder = Recorder(records, report=report)
@@ -108,6 +112,7 @@ class Engine:
         self._report = report
         self._look = look
         self._examine = examine
+        self._masks = masks
         self._phones: Phones | None = None
         self._lines: dict[str, Line] = {}
         self._lock = Turn()
@@ -173,7 +178,10 @@ class Engine:
         findings = await self._examined(request)
         background = replace(background, links=findings.links)
         fits = await anyio.to_thread.run_sync(self._phones.fits, request, background)
-        return Asked(request, fits=fits, background=background, risks=findings.risks)
+        risks = findings.risks
+        if self._masks:
+            risks = await anyio.to_thread.run_sync(with_changed_file, risks, background)
+        return Asked(request, fits=fits, background=background, risks=risks)
 
     async def _with_findings(self, event: Event) -> Event:
         """An edited text is examined like a new request, before the desk offers to allow it."""
@@ -296,7 +304,8 @@ class Engine:
             line.send_last(encode_frame(Kind.PASS, sentence.encode("utf-8", "replace")))
 
     def _show(
-        self, effect: AnswerTap | Post | Edit | Withdraw | AskText | ShowWhole | Retract | Say | Sweep | Sound
+        self,
+        effect: AnswerTap | Post | Edit | Withdraw | AskText | ShowWhole | ShowHidden | Retract | Say | Sweep | Sound,
     ) -> None:
         assert self._phones is not None
         match effect:
@@ -312,6 +321,8 @@ class Engine:
                 self._phones.ask_text(effect)
             case ShowWhole():
                 self._phones.show_whole(effect)
+            case ShowHidden():
+                self._phones.show_hidden(effect)
             case Retract():
                 self._phones.retract(effect)
             case Say():

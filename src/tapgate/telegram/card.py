@@ -221,7 +221,13 @@ def _body(content: Content, clipper: Clipper) -> list[str]:
     if content.marked:
         return [render_markdown(clipper.take(content.body, _BODY_UNITS))]
     most_lines = _COMMAND_LINES if content.is_command else None
-    body = clipper.take(content.body, _BODY_UNITS, diff=content.language == "diff", most_lines=most_lines)
+    body = clipper.take(
+        content.body,
+        _BODY_UNITS,
+        diff=content.language == "diff",
+        most_lines=most_lines,
+        as_command=content.is_command,
+    )
     if content.prose:
         return [f"<blockquote>{body}</blockquote>"]
     if content.language:
@@ -278,7 +284,7 @@ def _settled(card: Card, setting: Setting) -> list[str]:
     what = f"{place}{machine} · {_line(_tool(card.request), setting, _TOOL_UNITS)}"
     summary = summary_of(card.request, setting)
     if summary:
-        what += f" <code>{_line(summary, setting)}</code>"
+        what += f" <code>{_line(summary, setting, as_command=card.request.call.tool == 'Bash')}</code>"
     return [ended, what + _consequence(card, setting)]
 
 
@@ -292,7 +298,8 @@ def _consequence(card: Card, setting: Setting) -> str:
         return f" · {_line(answer.saved, setting, _NOTE_UNITS)}"
     text = edited_text(card.request, answer.decision)
     if text is not None and card.outcome is Outcome.ALLOWED:
-        return f" · instead: <code>{_line(text, setting, _NOTE_UNITS)}</code>"
+        is_command = card.request.editable == "command"
+        return f" · instead: <code>{_line(text, setting, _NOTE_UNITS, as_command=is_command)}</code>"
     said = ""
     if answer.choice_key == "r" and card.outcome is Outcome.DENIED:
         said = f" · <i>“{_line(answer.decision.message, setting, _NOTE_UNITS)}”</i>"
@@ -309,7 +316,9 @@ def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
     if setting.is_brief:
         return []
     wide = sorted((choice for choice in _own_words(card.choices) if is_wide(choice)), key=is_cut, reverse=True)
-    lines = [f"<i>▸ {_line(choice.label, setting, _LISTED_UNITS)}</i>" for choice in wide[:_MOST_LISTED]]
+    lines = [
+        f"<i>▸ {_line(choice.label, setting, _LISTED_UNITS, as_command=True)}</i>" for choice in wide[:_MOST_LISTED]
+    ]
     whole = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
     if whole and not _are_spelled_out(card.request.choices, setting):
         lines.append("✂️ <b>Some buttons say more than fits here.</b> “Show all of it” sends their words.")
@@ -326,12 +335,12 @@ def _are_spelled_out(choices: Sequence[Choice], setting: Setting) -> bool:
     long = [choice for choice in _own_words(choices) if is_cut(choice)]
     clipper = Clipper(_MOST_LISTED * _LISTED_UNITS, mask=setting.mask)
     for choice in long:
-        clipper.take(choice.label, _LISTED_UNITS, one_line=True)
+        clipper.take(choice.label, _LISTED_UNITS, one_line=True, as_command=True)
     return len(long) <= _MOST_LISTED and clipper.left_out == 0
 
 
-def _line(text: str, setting: Setting, most: int = _LINE_UNITS) -> str:
-    return Clipper(most, mask=setting.mask).take(text, most, one_line=True)
+def _line(text: str, setting: Setting, most: int = _LINE_UNITS, *, as_command: bool = False) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True, as_command=as_command)
 
 
 def _last(text: str, most: int, setting: Setting) -> str:

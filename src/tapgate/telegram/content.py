@@ -104,15 +104,16 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     Raises TooLargeError where no file can hold it: hidden characters are longer when they are spelled out.
     """
     name = "".join(character for character in request.call.tool if character.isalnum())[:30] or "request"
+    is_command = False
     if setting.is_brief:
         suffix, pieces = ".txt", iter([f"tool: {request.call.tool}\n{gist_of(request)}", *_buttons(request)])
     else:
         content = content_of(request, setting, most=None)
-        suffix = content.suffix
+        suffix, is_command = content.suffix, content.is_command
         links = [f"{link.path}: {link.says}" if link.path else link.says for link in background.links]
         pieces = _json(request, links, setting) if suffix == ".json" else _text(content, request, links, setting)
     if setting.mask:
-        pieces = mask_pieces(pieces)
+        pieces = mask_pieces(pieces, as_command=is_command)
     data = bytearray()
     for piece in _at_line_ends(pieces):  # in pieces, so that other threads get their turn in between
         data += folded(piece, diff=suffix == ".diff").encode("utf-8", "backslashreplace")

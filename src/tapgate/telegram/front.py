@@ -20,7 +20,19 @@ from telegram import (
 )
 from telegram.constants import ParseMode
 
-from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowWhole, Sound, Sweep, Withdraw
+from tapgate.core.effects import (
+    AnswerTap,
+    AskText,
+    Edit,
+    Post,
+    Retract,
+    Say,
+    ShowHidden,
+    ShowWhole,
+    Sound,
+    Sweep,
+    Withdraw,
+)
 from tapgate.core.events import (
     CopyGone,
     Edited,
@@ -44,6 +56,7 @@ from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
 from tapgate.telegram.edits import Fate, InPlace
+from tapgate.telegram.hidden import render_hidden
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Handover, Poller
@@ -165,6 +178,32 @@ class Front:
     def show_whole(self, effect: ShowWhole) -> None:
         for copy in effect.copies:
             self.outbox.put(self._whole_job(effect.card, copy))
+
+    def show_hidden(self, effect: ShowHidden) -> None:
+        """In the clear, to the chat in which an owner asked for it. Not where the config sends a summary only."""
+        chat_id, reply_to = effect.copy.chat_id, effect.copy.message_id
+
+        async def call() -> None:
+            hidden = "" if self._setting.is_brief else await anyio.to_thread.run_sync(render_hidden, effect.card)
+            if not hidden:
+                self.say(Say(chat_id, reply_to, "Nothing more than this card shows can be sent."))
+                return
+            reply = ReplyParameters(reply_to, allow_sending_without_reply=True)
+            if isinstance(hidden, str):
+                message = self._api.send_message(
+                    chat_id,
+                    hidden,
+                    parse_mode=ParseMode.HTML,
+                    reply_parameters=reply,
+                    link_preview_options=_NO_PREVIEW,
+                )
+                await calling(message)
+            else:
+                name, data = hidden
+                file = InputFile(data, filename=name)
+                await calling(self._api.send_document(chat_id, file, reply_parameters=reply))
+
+        self.outbox.put(Job(chat_id, ("hidden", effect.card.request.id), call))
 
     def retract(self, effect: Retract) -> None:
         async def call() -> None:

@@ -29,7 +29,7 @@ _LEADS = "wyoq"
 _STANDING = "sneb"
 _RULES = "sn"
 _UPPER = ("mz", "zk", "z", "k", "ad", "a", "dx", "d")
-_LOWER = ("mx", "mg", "m", "x", "r", "g")
+_LOWER = ("h", "mx", "mg", "m", "x", "r", "g")
 """Rows by their choices' keys, above and below the standing permissions. A row comes whole or not at all, and what it
 holds is not there for the next one."""
 
@@ -37,9 +37,11 @@ holds is not there for the next one."""
 def keyboard_of(card: Card, *, mask: bool = True, is_brief: bool = False) -> tuple[tuple[Key, ...], ...]:
     """What the usual answer needs comes first: Allow and Deny, or what leads there. Ways of refusing come last.
 
-    With little detail there are no rules on buttons: their words are taken from the call, which is not to be sent.
+    With little detail there are no rules on buttons: their words are taken from the call, which is not to be sent. Nor
+    is what its masks would hide.
     """
-    rows = _rows([choice for choice in card.choices if not (is_brief and choice.key[0] in _RULES)])
+    choices = [choice for choice in card.choices if choice.act is not Act.SHOW_HIDDEN or (mask and not is_brief)]
+    rows = _rows([choice for choice in choices if not (is_brief and choice.key[0] in _RULES)])
     warns = any(choice.tone is Tone.BAD and not refuses(choice) for choice in card.choices)
     return tuple(tuple(_key(card, choice, warns=warns, mask=mask) for choice in row) for row in rows)
 
@@ -94,4 +96,5 @@ def _style(card: Card, choice: Choice, *, warns: bool) -> str:
 
 
 def _masked(label: str, *, mask: bool) -> str:
-    return mask_text(label).text if mask else label
+    """A rule's words are a command's: nothing of them is masked where it would be run."""
+    return mask_text(label, as_command=True).text if mask else label

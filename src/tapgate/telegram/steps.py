@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tapgate.core.drafts import given_at
+from tapgate.core.drafts import confirmed_choice, given_at, stands
 from tapgate.model import Background, Card, Draft, Request
 from tapgate.telegram.content import content_of, gist_of, summary_of
 from tapgate.telegram.setting import Setting
@@ -26,6 +26,7 @@ _EXPLAINED_UNITS = 700
 _MOST_OLD = 2000  # characters of the old text that a difference is shown against
 _MOST_LINES = 120
 _LANGUAGES = {"command": "bash"}
+HIDDEN_RUNS = "This runs text that is hidden here, or may run it."
 _CURLY = "“”‘’«»—–"
 _KNOWN = {"question": str, "header": str, "options": list, "multiSelect": bool}
 
@@ -42,6 +43,8 @@ def step_of(card: Card, setting: Setting) -> Step | None:
     A question is meant for the person who reads it, so it is shown with little detail too.
     """
     draft = card.draft
+    if draft.confirming and draft.text is not None:
+        return Step((*_edited(card, setting), *_confirming(card, setting)))
     if draft.confirming:
         return Step(_confirming(card, setting), replaces=False)
     if draft.listed:
@@ -74,8 +77,8 @@ def left_out_of_questions(request: Request, setting: Setting) -> int:
     return left_out
 
 
-def _line(text: str, setting: Setting, most: int = _ITEM_UNITS) -> str:
-    return Clipper(most, mask=setting.mask).take(text, most, one_line=True)
+def _line(text: str, setting: Setting, most: int = _ITEM_UNITS, *, as_command: bool = False) -> str:
+    return Clipper(most, mask=setting.mask).take(text, most, one_line=True, as_command=as_command)
 
 
 def _question(request: Request, draft: Draft, clipper: Clipper, setting: Setting) -> tuple[str, ...]:
@@ -139,10 +142,12 @@ def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
     clipper = Clipper(_TEXT_UNITS, mask=setting.mask)
     difference = _difference(old, draft.text) if isinstance(old, str) and not setting.is_brief else None
     language = "diff" if difference is not None else _LANGUAGES.get(request.editable, "")
-    shown = clipper.take(draft.text if difference is None else difference, _TEXT_UNITS, diff=language == "diff")
+    is_command = request.editable == "command"
+    text = draft.text if difference is None else difference
+    shown = clipper.take(text, _TEXT_UNITS, diff=language == "diff", as_command=is_command)
     if clipper.left_out and difference is not None:  # masks and spelled-out signs may need more room than was reckoned
         language = _LANGUAGES.get(request.editable, "")
-        shown = Clipper(_TEXT_UNITS, mask=setting.mask).take(draft.text, _TEXT_UNITS)
+        shown = Clipper(_TEXT_UNITS, mask=setting.mask).take(draft.text, _TEXT_UNITS, as_command=is_command)
     lines.append(f'<pre><code class="language-{language}">{shown}</code></pre>' if language else f"<pre>{shown}</pre>")
     if language != "diff" and isinstance(old, str):
         lines.append(f"<i>in the place of {len(old):,} characters</i>")
@@ -182,17 +187,18 @@ def _difference(old: str, new: str) -> str | None:
 
 
 def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
-    choice = next((choice for choice in card.request.choices if choice.key == card.draft.confirming), None)
-    what = _line(choice.label, setting, _CONFIRMED_UNITS) if choice is not None else ""
+    choice = confirmed_choice(card.request, card.draft)
+    what = _line(choice.label, setting, _CONFIRMED_UNITS, as_command=True) if choice is not None else ""
+    why = "This would last beyond this one call." if choice is None or stands(choice) else HIDDEN_RUNS
     room = Clipper(_EXPLAINED_UNITS, mask=setting.mask)
     explained = choice.explained if choice is not None and not setting.is_brief else ()
     lines = [room.take(line, _EXPLAINED_UNITS, one_line=True) for line in explained]
-    return ("⚠️ <b>This would last beyond this one call.</b> Really?", f"▸ {what}", *(line for line in lines if line))
+    return (f"⚠️ <b>{why}</b> Really?", f"▸ {what}", *(line for line in lines if line))
 
 
 def _listed(card: Card, setting: Setting) -> tuple[str, ...]:
     lines = [f"☑️ <b>Allow these {len(card.draft.listed)} together?</b> Each has a card of its own here."]
     for number, request in enumerate(card.listed, start=1):
-        about = _line(summary_of(request, setting), setting)
+        about = _line(summary_of(request, setting), setting, as_command=request.call.tool == "Bash")
         lines.append(f"{number}. <b>{_line(request.call.tool, setting, 60)}</b> <code>{about or '–'}</code>")
     return tuple(lines)

@@ -114,12 +114,16 @@ class Clipper:
         diff: bool = False,
         fold: bool = True,
         most_lines: int | None = None,
+        as_command: bool = False,
     ) -> str:
-        """The text, visible and escaped; what is beyond the limits is cut off, counted, and marked with …"""
+        """The text, visible and escaped; what is beyond the limits is cut off, counted, and marked with …
+
+        `as_command`: it is one, in which nothing is masked where it is run.
+        """
         room = max(0, min(most_units, self._room))
         beyond = 0
         if self._mask:
-            text, beyond = _masked_head(text)
+            text, beyond = _masked_head(text, as_command=as_command)
         if len(text) > _MOST_CHARS:
             beyond += len(text) - _MOST_CHARS
             text = text[:_MOST_CHARS]
@@ -171,12 +175,12 @@ def plain_line(text: str, most_units: int, *, mask: bool) -> str:
     return clip(visible(clip(text, most_units), one_line=True), most_units)
 
 
-def _masked_head(text: str) -> tuple[str, int]:
+def _masked_head(text: str, *, as_command: bool = False) -> tuple[str, int]:
     """The beginning of the text without its secrets, and how much is beyond it: it may have 16 MiB."""
     if len(text) <= _WINDOW:
-        return mask_text(text).text, 0
+        return mask_text(text, as_command=as_command).text, 0
     # What stands at the window's end may be one half of a secret, so it is not shown.
-    return mask_text(text[:_WINDOW]).text[:-_MARGIN], len(text) - _WINDOW + _MARGIN
+    return mask_text(text[:_WINDOW], as_command=as_command).text[:-_MARGIN], len(text) - _WINDOW + _MARGIN
 
 
 def masked_tail(text: str) -> str:
