@@ -68,3 +68,15 @@ def test_the_agents_page_names_the_versions_that_the_doctor_knows() -> None:
         assert agent.title in page and show_version(agent.tested) in page
         for limit in agent.limits:
             assert limit.until is None or show_version(limit.until) in page
+
+
+def test_every_attack_in_the_security_page_has_its_test() -> None:
+    """A renamed test must not leave a claim behind that nothing shows; and no file of attacks is left out."""
+    page = (ROOT / "SECURITY.md").read_text()
+    sections = re.findall(r"^\*\*.+\*\* \(`(test_\w+)\.py`\)\n\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert {name for name, _ in sections} == {path.stem for path in (ROOT / "tests" / "attacks").glob("test_*.py")}
+    for name, table in sections:
+        source = (ROOT / "tests" / "attacks" / f"{name}.py").read_text()
+        named = re.findall(r"`(test_\w+)`", table)
+        missing = [test for test in named if f"def {test}(" not in source]
+        assert named and not missing, f"{name}.py has no {missing}"
