@@ -55,7 +55,9 @@ def test_deny_and_stop(world: World) -> None:
 def test_a_suggestion_is_echoed_unchanged(world: World) -> None:
     suggestion = {"type": "neverSeenBefore", "ünïcode": [1, {"deep": None}], "destination": "session"}
     caller = world.ask(event_bytes(suggestions=(suggestion,)))
-    world.tap(world.open_card("Allow with “neverSeenBefore”"), "SeenBefore")
+    card = world.open_card("Allow with “neverSeenBefore”")
+    world.tap(card, "SeenBefore")
+    world.tap(world.says(card, "Really?"), "SeenBefore")
     assert decision(finish(caller)[0]) == {"behavior": "allow", "updatedPermissions": [suggestion]}
 
 

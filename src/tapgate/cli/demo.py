@@ -94,7 +94,9 @@ class Stage:
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("TAPGATE_", "CLAUDE", "XDG_"))
         }
-        self._environ = {**kept, "HOME": str(home), "PYTHONUNBUFFERED": "1"}
+        runtime = home / "runtime"  # the daemon's lock that goes by the bot lies there, and goes with the rest
+        runtime.mkdir(mode=0o700)
+        self._environ = {**kept, "HOME": str(home), "XDG_RUNTIME_DIR": str(runtime), "PYTHONUNBUFFERED": "1"}
 
     def start(self, port: int) -> str:
         """Start both servers; gives the phone page's address."""
