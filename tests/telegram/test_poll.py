@@ -20,7 +20,16 @@ from telegram.error import (
 )
 
 from tapgate.telegram.api import READ_S
-from tapgate.telegram.poll import LONGEST_BACKOFF_S, MOST_HELD_S, REPEAT_S, SLACK_S, TIMEOUT_S, Handover, Poller
+from tapgate.telegram.poll import (
+    LONGEST_BACKOFF_S,
+    MOST_FETCHED,
+    MOST_HELD_S,
+    REPEAT_S,
+    SLACK_S,
+    TIMEOUT_S,
+    Handover,
+    Poller,
+)
 
 from . import timelapse
 
@@ -248,6 +257,20 @@ def test_a_handover_that_never_comes_holds_the_offset_for_a_while_only() -> None
         ear.poller._mono = anyio.current_time
         await ear.listen()
         assert ear.confirmed == [6]
+
+    timelapse.run(main)
+
+
+def test_a_held_update_does_not_keep_newer_ones_from_being_fetched() -> None:
+    """Telegram gives a hundred at once: with all of those heard and none confirmed, a newer one would never come."""
+    full = [update(number) for number in range(5, 5 + MOST_FETCHED)]
+    ear = holding(full, full, [update(105)], held=(5,))
+
+    async def main() -> None:
+        await ear.listen()
+        assert ear.confirmed == [5 + MOST_FETCHED]
+        assert ear.delivered[-1] == (105, 106)
+        assert [offset for offset, _ in ear.telegram.asked] == [None, 5, 105]
 
     timelapse.run(main)
 

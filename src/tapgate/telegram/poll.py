@@ -25,6 +25,7 @@ BRIEFLY_S = 0.25  # an answer is with its caller within milliseconds, where the 
 REBUILD_S = 5.0
 STEP_S = 60.0  # recording an update, however slow the disk is; longer means that nothing moves any more
 OFFSET_KEPT_S = 6 * 86_400  # after a week without updates Telegram may number them anew
+MOST_FETCHED = 100  # so many updates Telegram gives at once
 MOST_HELD_S = 60.0  # an update is confirmed after this long, whatever became of the answer
 
 Handover = Callable[[], Awaitable[None]]
@@ -128,7 +129,9 @@ class Poller:
             await self._take(update)
         await self._succeeded()
         is_idle = bool(updates) and self._handled == before
-        if self._held:
+        if self._held and is_idle and len(updates) >= MOST_FETCHED:
+            self._held.popleft()  # behind so many that were heard already, newer ones would never come
+        if self._held or self._offset != self._handled:
             await self._wait_for_handover(REPEAT_S if is_idle else BRIEFLY_S)
         elif is_idle:
             await self._rest(REPEAT_S)
