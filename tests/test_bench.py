@@ -28,7 +28,7 @@ def run_bench(*words: str) -> str:
         capture_output=True,
         check=True,
         text=True,
-        timeout=100,
+        timeout=600,
     )
     return process.stdout
 

@@ -27,7 +27,7 @@ from tapgate import hook
 from tapgate.wire import MAX_BODY_BYTES, Header, Kind, decode_header, encode_frame
 
 HOOK = Path(hook.__file__)
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 QUESTION = b'{"hook_event_name":"PermissionRequest"}'
 ANSWER = b'{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'
 AGREED = {"id", "agent", "deadline_s", "pid", "parent", "attended", "project", "beat"}

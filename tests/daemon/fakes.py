@@ -32,7 +32,7 @@ from tapgate.errors import JournalError
 from tapgate.model import Background, Outcome, Request
 from tapgate.wire import Kind, decode_header
 
-PATIENCE_S = 10.0
+PATIENCE_S = 120.0
 Found = TypeVar("Found")
 EffectT = TypeVar("EffectT", bound=Effect)
 

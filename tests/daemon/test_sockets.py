@@ -241,19 +241,19 @@ def test_a_socket_from_systemd_is_taken_over_and_callers_that_wait_there_are_hea
 
 @pytest.mark.parametrize("kind", ["bound", "datagram", "inet"])
 def test_another_kind_of_socket_from_systemd_is_refused(run: Path, kind: str) -> None:
-    _, errors = (process := hand_over(run / "s", kind)).communicate(timeout=10)
+    _, errors = (process := hand_over(run / "s", kind)).communicate(timeout=120)
     assert errors == "refused: the socket handed over in LISTEN_FDS is not a listening Unix stream socket\n"
     assert process.returncode == 1
 
 
 def test_a_socket_that_is_announced_and_not_there_is_refused(run: Path) -> None:
-    _, errors = hand_over(run / "s", "none").communicate(timeout=10)
+    _, errors = hand_over(run / "s", "none").communicate(timeout=120)
     assert errors.startswith("refused: LISTEN_FDS announces a socket that is not there")
 
 
 @pytest.mark.parametrize(("pid", "count"), [("1", "1"), ("", "0"), ("", "2")], ids=["another's", "none", "two"])
 def test_what_was_handed_to_another_process_is_not_taken(run: Path, pid: str, count: str) -> None:
-    _, errors = hand_over(run / "s", pid=pid, count=count).communicate(timeout=10)
+    _, errors = hand_over(run / "s", pid=pid, count=count).communicate(timeout=120)
     assert errors == "none\n"
 
 

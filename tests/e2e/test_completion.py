@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 PROMPT = "ready> "
 SHELLS = {"bash": (".bashrc", ["bash", "-i"]), "zsh": (".zshrc", ["zsh", "-i"])}
 

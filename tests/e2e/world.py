@@ -23,7 +23,7 @@ from tapgate.install.hooks import hook_command
 from tests.secrets import assert_clean
 from tests.simulator.driver import ADA, LINUS, TOKEN, running
 
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 GROUP = -700
 MALLORY = 666
 DEBUG = ("--log-level", "debug")  # so that whatever could be logged is, and is searched for secrets at the end

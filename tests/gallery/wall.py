@@ -22,7 +22,7 @@ from tests.gallery.sample import Sample
 from tests.simulator.driver import ADA, TOKEN, running
 
 PERSON = Person(ADA, ADA, "Ada")
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 Heard = TypeVar("Heard", Posted, Edited, PromptPosted, WholePosted)
 
 

@@ -26,7 +26,7 @@ def config(folder: Path) -> Config:
 def run(shell: str, command: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
     words = [shell, "sh", "-c"] if Path(shell).name == "busybox" else [shell, "-c"]
     return subprocess.run(
-        [*words, command], input=EVENT, capture_output=True, env={"PATH": os.environ["PATH"], **environ}, timeout=60
+        [*words, command], input=EVENT, capture_output=True, env={"PATH": os.environ["PATH"], **environ}, timeout=300
     )
 
 

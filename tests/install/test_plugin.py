@@ -76,7 +76,7 @@ def test_claude_code_itself_accepts_the_plugin(tmp_path: Path) -> None:
 def run(command: str, folder: Path, path: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
     environ = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder), "XDG_RUNTIME_DIR": str(folder), **environ}
     return subprocess.run(
-        ["sh", "-c", command], input=EVENT, capture_output=True, cwd=folder, env={"PATH": path, **environ}, timeout=60
+        ["sh", "-c", command], input=EVENT, capture_output=True, cwd=folder, env={"PATH": path, **environ}, timeout=300
     )
 
 

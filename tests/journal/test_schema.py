@@ -126,7 +126,7 @@ def test_two_that_bring_a_file_up_to_date_at_once_do_it_once(tmp_path: Path) -> 
     """The second has read the old number already, and has to wait for the first."""
     path = tmp_path / "journal.db"
     first = sqlite3.connect(path, isolation_level=None)
-    second = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=60)
+    second = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=300)
     first.execute("PRAGMA journal_mode = WAL")
     waiting = threading.Event()
     second.set_trace_callback(lambda statement: waiting.set() if "BEGIN" in statement else None)

@@ -93,7 +93,7 @@ class Driver:
             state = await self.read("state")
             if condition(state):
                 return state
-            assert (await self.read("wait", since=state["seq"], wait_s=10))["seq"] > state["seq"]
+            assert (await self.read("wait", since=state["seq"], wait_s=50))["seq"] > state["seq"]
 
 
 @contextmanager

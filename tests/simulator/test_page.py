@@ -62,7 +62,7 @@ async def test_a_tap_reaches_the_bot_and_its_answer_and_edit_come_back(sim: Driv
     await button.click()
     await expect(button).to_have_attribute("aria-busy", "true")
 
-    [update] = await sim.updates(timeout=10)
+    [update] = await sim.updates(timeout=50)
     query = update["callback_query"]
     assert (query["data"], query["from"]["id"]) == ("allow:1", ADA)
     await sim.call("answerCallbackQuery", callback_query_id=query["id"], text="Allowed")
@@ -87,7 +87,7 @@ async def test_an_alert_waits_to_be_read(sim: Driver, page: Page) -> None:
     await page.goto(sim.url)
     message_id = await sim.card("a")
     await page.locator(f"{bubble(page, message_id)} button", has_text="Button a").click()
-    [update] = await sim.updates(timeout=10)
+    [update] = await sim.updates(timeout=50)
     await sim.call(
         "answerCallbackQuery",
         callback_query_id=update["callback_query"]["id"],
@@ -110,7 +110,7 @@ async def test_a_forced_reply_opens_the_reply_box(sim: Driver, page: Page) -> No
     await expect(composer).to_be_focused()
     await page.keyboard.type("Too risky")
     await page.keyboard.press("Enter")
-    [update] = await sim.updates(timeout=10)
+    [update] = await sim.updates(timeout=50)
     assert update["message"]["text"] == "Too risky"
     assert update["message"]["reply_to_message"]["message_id"] == prompt
     await expect(page.locator("#quote")).to_be_hidden()
@@ -126,7 +126,7 @@ async def test_any_message_can_be_replied_to(sim: Driver, page: Page) -> None:
     await page.locator(bubble(page, first)).get_by_role("button", name="Reply").click()
     await page.get_by_label("Message", exact=True).fill("about the first")
     await page.get_by_role("button", name="Send").click()
-    [update] = await sim.updates(timeout=10)
+    [update] = await sim.updates(timeout=50)
     assert update["message"]["reply_to_message"]["message_id"] == first
 
 
@@ -183,7 +183,7 @@ async def test_no_content_can_script_the_page(sim: Driver, page: Page) -> None:
     tap = page.locator("button[data-callback-data]")
     assert await tap.get_attribute("data-callback-data") == '"><b>x'
     await tap.click()
-    [update] = [u for u in await sim.updates(timeout=10) if "callback_query" in u]
+    [update] = [u for u in await sim.updates(timeout=50) if "callback_query" in u]
     query_id = update["callback_query"]["id"]
     await sim.call("answerCallbackQuery", callback_query_id=query_id, text=evil)
     await expect(page.locator("#toast")).to_contain_text("onerror")
@@ -200,7 +200,7 @@ async def test_the_page_comes_back_after_a_restart(page: Page) -> None:
     with running(port=int(url.rpartition(":")[2])) as url:
         async with httpx.AsyncClient(base_url=url, trust_env=False) as client:
             await Driver(url, client).send("back again")
-        await expect(page.locator("#log")).to_contain_text("back again", timeout=10_000)
+        await expect(page.locator("#log")).to_contain_text("back again", timeout=60_000)
         await expect(page.locator("#status")).to_have_text("bot")
 
 
@@ -232,7 +232,7 @@ async def test_another_person_and_another_chat(sim: Driver, page: Page) -> None:
     await page.locator("#menu").get_by_role("button", name="Team").click()
     await expect(page.locator("#status")).to_have_text("3 members")
     await page.get_by_role("button", name="Button a").click()
-    [update] = await sim.updates(timeout=10)
+    [update] = await sim.updates(timeout=50)
     assert update["callback_query"]["from"]["id"] == LINUS
     assert page.url.endswith(f"/?user={LINUS}&chat={GROUP}")
 
@@ -241,7 +241,7 @@ async def test_a_person_starts_the_bot_by_its_link(sim: Driver, page: Page) -> N
     await sim.control("users", id=103, first_name="Eve", started=False)
     await page.goto(f"{sim.url}/?user=103&start=pair-7")
     await page.get_by_role("button", name="Start").click()
-    [update] = await sim.updates(timeout=10)
+    [update] = await sim.updates(timeout=50)
     assert update["message"]["text"] == "/start pair-7"
     await expect(page.get_by_label("Message", exact=True)).to_be_visible()
 

@@ -187,7 +187,9 @@ def edited_text(request: Request, decision: Decision) -> str | None:
 
 
 def _edited(request: Request, draft: Draft, *, risky: bool, twice: bool) -> tuple[Choice, ...]:
-    (run,) = sealed([_allow_edited(request, draft, tone=Tone.BAD if risky else Tone.GOOD)], request.digest)
+    (run,) = sealed(
+        [_allow_edited(request, draft, tone=Tone.BAD if risky else Tone.GOOD)], request.digest, draft.author
+    )
     again = (choice for choice in request.choices if choice.act is Act.ASK_EDIT)
     return (_twice(run, request.digest) if twice else run, *again, BACK, *_denials(request))
 

@@ -16,7 +16,7 @@ from tests.agents.real.phone import Phone
 from tests.agents.real.pinned import CLAUDE, Pinned
 from tests.agents.real.terminal import Terminal
 
-PATIENCE_S = 90.0
+PATIENCE_S = 120.0
 KEY = "sk-ant-api03-fake-0000"
 READY = ("mode on", "? for shortcuts")  # one of them stands below the input, by mode and version
 

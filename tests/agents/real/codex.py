@@ -14,7 +14,7 @@ from tests.agents.real.phone import Phone
 from tests.agents.real.pinned import CODEX, Pinned
 from tests.agents.real.terminal import Terminal
 
-PATIENCE_S = 90.0
+PATIENCE_S = 120.0
 CONFIG = """
 model = "gpt-5.5"
 model_provider = "lab"

@@ -53,4 +53,4 @@ def hooks_are_well(home: Home, agent: str) -> bool:
 
 def _hooks(home: Home, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tapgate", "hooks", *words]
-    return subprocess.run(command, cwd=home.project, env=home.environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, cwd=home.project, env=home.environ, capture_output=True, text=True, timeout=300)

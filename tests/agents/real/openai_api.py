@@ -11,7 +11,7 @@ from typing import Any
 from tests.agents.real.loopback import Answer, Json, Loopback, texts_of
 
 CLOSING = "That is all."
-PATIENCE_S = 40.0
+PATIENCE_S = 120.0
 CALLS = {"function_call", "custom_tool_call"}
 
 

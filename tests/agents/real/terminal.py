@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-PATIENCE_S = 40.0
+PATIENCE_S = 120.0
 LOOK_S = 0.1
 AGAIN_S = 1.0
 ENDING_S = 10.0

@@ -38,7 +38,7 @@ def is_made(home: Home) -> bool:
 
 def finish(codex: Codex, process: subprocess.Popen[bytes]) -> list[str]:
     """The agent's messages, once it has ended."""
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate(timeout=300)
     items = [event["item"] for event in map(json.loads, output.splitlines()) if event["type"] == "item.completed"]
     assert process.returncode == 0, (codex.home.path / "codex.err").read_text()
     return [item["text"] for item in items if item["type"] == "agent_message"]
