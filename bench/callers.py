@@ -19,7 +19,7 @@ from pathlib import Path
 from bench.figures import Comparison
 from tapgate.cli.samples import samples
 from tapgate.config import Config
-from tapgate.install.hooks import hook_command
+from tapgate.hooks.command import hook_command
 from tapgate.wire import Kind, decode_header, encode_frame
 
 PROJECT = "/home/dev/shop"

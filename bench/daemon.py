@@ -9,8 +9,8 @@ from pathlib import Path
 import anyio
 
 from tapgate.config import load_config, read_token
-from tapgate.core.effects import Entry
 from tapgate.daemon import app
+from tapgate.desk.effects import Entry
 from tapgate.journal import Journal
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from tapgate.agents import parse_request
-from tapgate.core.events import Tapped
+from tapgate.desk.events import Tapped
 from tapgate.model import NO_UID, Caller, Choice, Copy, Instant, Person, Request, Tap
 
 ADA = Person(user_id=1001, chat_id=1001, name="Ada")

@@ -1,4 +1,7 @@
-"""Who may import whom: model ← agents, wire, core ← journal, telegram, daemon ← cli. Each ban with its reason."""
+"""Who may import whom. Each ban with its reason.
+
+model ← agents, desk, shell, risk, masking, cards ← journal, telegram, daemon ← hooks, service, setup, doctor, cli
+"""
 
 from __future__ import annotations
 
@@ -74,77 +77,84 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.simulator": (),
     # On the words alone.
     "tapgate.wire": ("tapgate.errors",),
-    "tapgate.core": ("tapgate.model",),
+    "tapgate.shell": (),
+    "tapgate.masking": ("tapgate.model", "tapgate.shell"),
+    "tapgate.risk": ("tapgate.model", "tapgate.shell", "tapgate.masking", "tapgate.cards.characters"),
+    "tapgate.cards": ("tapgate.model",),
+    "tapgate.desk": ("tapgate.model", "tapgate.masking", "tapgate.cards.characters"),
     # What an agent says about its calls and sessions is, in the desk's words, an event; which call is which, too.
     "tapgate.agents": (
-        *("tapgate.model", "tapgate.errors", "tapgate.core.events", "tapgate.core.seals", "tapgate.core.calls"),
+        *("tapgate.model", "tapgate.errors", "tapgate.desk.events", "tapgate.desk.seals", "tapgate.desk.calls"),
         # A suggested rule is judged by itself: what it would let run is read as commands and paths are elsewhere.
-        *("tapgate.core.rule_scope", "tapgate.core.risk_characters"),
+        *("tapgate.risk.rule_scope", "tapgate.risk.characters"),
     ),
     # The three edges, which never know each other.
-    "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.core.effects", "tapgate.core.memory"),
+    "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.desk.effects", "tapgate.desk.memory"),
     "tapgate.telegram": (
         *("tapgate.model", "tapgate.errors"),
-        *("tapgate.core.effects", "tapgate.core.events", "tapgate.core.words"),
+        *("tapgate.desk.effects", "tapgate.desk.events", "tapgate.desk.words"),
         # What a card shows has no secrets in it, and says a risk in general words where it may not name files.
-        *("tapgate.core.masking", "tapgate.core.risk"),
+        *("tapgate.masking.mask", "tapgate.risk.assess"),
         # What was put together on a card so far; what cannot be seen.
-        *("tapgate.core.characters", "tapgate.core.drafts"),
+        *("tapgate.cards.characters", "tapgate.desk.drafts"),
         # What an edit does to the lines around it, where they are not known.
-        "tapgate.core.edit_text",
+        "tapgate.cards.edit_text",
     ),
     "tapgate.daemon.listener": (
-        *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core.events"),
+        *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.desk.events"),
         *("tapgate.daemon.engine", "tapgate.daemon.sockets", "tapgate.daemon.admission"),
     ),
     # The rest of the daemon.
     "tapgate.daemon": (),
     "tapgate.daemon.engine": (
-        *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.core"),
-        *("tapgate.daemon.recorder",),
+        *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.desk"),
+        *("tapgate.risk.assess", "tapgate.daemon.recorder"),
     ),
-    "tapgate.daemon.recorder": ("tapgate.errors", "tapgate.core.effects"),
+    "tapgate.daemon.recorder": ("tapgate.errors", "tapgate.desk.effects"),
     "tapgate.daemon.admission": ("tapgate.errors",),
     "tapgate.daemon.lock": ("tapgate.errors",),
-    "tapgate.daemon.logs": ("tapgate.errors", "tapgate.core.masking"),
+    "tapgate.daemon.logs": ("tapgate.errors", "tapgate.masking.mask"),
     "tapgate.daemon.notify": ("tapgate.errors",),
     "tapgate.daemon.refusal": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.daemon.sockets": ("tapgate.errors", "tapgate.paths"),
     # Who spoke, and what was reported: kept for `tapgate status`.
-    "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.core.events"),
+    "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.desk.events"),
     "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.homes": (),
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
-    "tapgate.daemon.disk": ("tapgate.core.risk_paths",),
-    "tapgate.daemon.links": ("tapgate.core.risk_links",),
-    "tapgate.daemon.background": (
-        *("tapgate.model", "tapgate.core.change", "tapgate.daemon.disk", "tapgate.daemon.transcript"),
+    "tapgate.daemon.disk": ("tapgate.risk.paths",),
+    "tapgate.daemon.links": ("tapgate.risk.links",),
+    "tapgate.daemon.context": (
+        *("tapgate.model", "tapgate.cards.change", "tapgate.daemon.disk", "tapgate.daemon.transcript"),
     ),
     # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
     "tapgate.daemon.history": (
-        *("tapgate.model", "tapgate.journal", "tapgate.telegram.text", "tapgate.telegram.setting"),
+        *("tapgate.model", "tapgate.journal", "tapgate.telegram.text", "tapgate.telegram.display"),
         "tapgate.agents.claude",  # which words were no person's
     ),
     # The one place that wires everything.
     "tapgate.daemon.app": (
-        *("tapgate.model", "tapgate.errors", "tapgate.config", "tapgate.paths", "tapgate.agents", "tapgate.core"),
+        *("tapgate.model", "tapgate.errors", "tapgate.config", "tapgate.paths", "tapgate.agents", "tapgate.desk"),
+        *("tapgate.risk.assess", "tapgate.risk.links"),
         *("tapgate.journal", "tapgate.telegram", "tapgate.daemon"),
     ),
     # Settings.
     "tapgate.paths": ("tapgate.errors",),
     "tapgate.config": ("tapgate.paths", "tapgate.errors", "tapgate.model"),
     # It names the hook file, and refuses settings that it cannot edit with a sentence of its own. A person has a role.
-    "tapgate.install": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths", "tapgate.model"),
+    "tapgate.hooks": ("tapgate.config", "tapgate.hook", "tapgate.errors", "tapgate.paths", "tapgate.model"),
+    "tapgate.service": ("tapgate.config", "tapgate.errors", "tapgate.paths"),
+    "tapgate.setup": ("tapgate.config", "tapgate.errors", "tapgate.paths", "tapgate.model"),
     # It runs at each of the agent's calls: checking the whole config would take ten times as long as asking.
-    "tapgate.install.launcher": ("tapgate.paths",),
+    "tapgate.hooks.launcher": ("tapgate.paths",),
     # On top of all; nobody imports it.
     "tapgate.cli": ("tapgate",),
     "tapgate.__main__": ("tapgate.cli",),
     # It looks at everything from outside, and through the scene where that is outside of this machine's files. Of the
     # daemon it needs only the lock: a stale socket must not be removed while a daemon starts.
     "tapgate.doctor": (
-        *("tapgate.model", "tapgate.errors", "tapgate.paths", "tapgate.config", "tapgate.install"),
+        *("tapgate.model", "tapgate.errors", "tapgate.paths", "tapgate.config", "tapgate.hooks", "tapgate.service"),
         *("tapgate.journal.checkup", "tapgate.daemon.lock"),
     ),
 }
@@ -233,26 +243,32 @@ IO = {
     "typer": "only cli talks to people",
     "rich": "only cli talks to people",
 }
+CORE_PARTS = ("tapgate.desk", "tapgate.shell", "tapgate.risk", "tapgate.masking", "tapgate.cards")
+CORE = {
+    *("base64", "binascii", "bisect", "collections", "collections.abc", "dataclasses", "enum", "functools"),
+    *("heapq", "itertools", "math", "operator", "re", "string", "typing", "unicodedata"),
+    *("fnmatch", "posixpath"),  # they compare and join names, and look at no disk
+    *("ipaddress", "urllib.parse"),  # they read addresses, and reach none
+    *("hashlib", "json"),  # a seal is a digest of what a button says
+}
 PURE = {
     "tapgate.model": {"collections.abc", "dataclasses", "enum", "typing"},
     "tapgate.errors": {"re"},
-    "tapgate.core": {
-        *("base64", "binascii", "bisect", "collections", "collections.abc", "dataclasses", "enum", "functools"),
-        *("heapq", "itertools", "math", "operator", "re", "string", "typing", "unicodedata"),
-        *("fnmatch", "posixpath"),  # they compare and join names, and look at no disk
-        *("ipaddress", "urllib.parse"),  # they read addresses, and reach none
-        *("hashlib", "json"),  # a seal is a digest of what a button says
-    },
+    "tapgate.desk": CORE,
+    "tapgate.shell": CORE,
+    "tapgate.risk": CORE,
+    "tapgate.masking": CORE,
+    "tapgate.cards": CORE,
     "tapgate.wire": {"collections.abc", "dataclasses", "enum", "urllib.parse"},
     "tapgate.agents": {
         *("collections.abc", "dataclasses", "typing", "json", "math", "hashlib", "base64", "re"),
         "pydantic",  # here is where it is checked
     },
-    "tapgate.install.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
+    "tapgate.setup.pairing": {"collections.abc", "dataclasses", "enum", "hmac", "re", "typing"},
     "tapgate.telegram.callback": {"base64", "dataclasses", "re"},
     "tapgate.telegram.text": {"collections.abc", "itertools", "re", "unicodedata"},
     "tapgate.telegram.blanks": {"collections", "collections.abc", "re"},
-    "tapgate.telegram.setting": {"collections.abc", "dataclasses"},
+    "tapgate.telegram.display": {"collections.abc", "dataclasses"},
     "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
     "tapgate.telegram.markdown": {"re"},
@@ -270,7 +286,7 @@ def foreign(module: str) -> set[str]:
 
 
 def test_the_core_does_no_io_has_no_clock_and_no_chance() -> None:
-    modules = [name for name in sorted(SOURCES) if within(name, ["tapgate.core"])]
+    modules = [name for name in sorted(SOURCES) if within(name, CORE_PARTS)]
     reasons = {(module, name): IO.get(name.split(".")[0]) for module in modules for name in sorted(foreign(module))}
     faults = [f"{module} imports {name}: {reason}" for (module, name), reason in reasons.items() if reason]
     assert modules and not faults, "\n".join(faults)
@@ -316,7 +332,7 @@ LIBRARIES = {
     },
     "platformdirs": {"tapgate.paths"},
     "segno": {"tapgate.cli.qr"},
-    "tomlkit": {"tapgate.install.config_file"},
+    "tomlkit": {"tapgate.setup.config_file"},
     "starlette": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "uvicorn": {module for module in SOURCES if within(module, ["tapgate.simulator"])},
     "typer": {module for module in SOURCES if within(module, ["tapgate.cli"])},
@@ -396,18 +412,18 @@ def test_only_the_command_line_prints() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "found"),
     [
-        ("tapgate.core.desk", "import os", {"os"}),
-        ("tapgate.core.desk", "def f():\n    import time as t", {"time"}),
-        ("tapgate.core.desk", "from os import path", {"os"}),
-        ("tapgate.core.desk", "from tapgate import paths, __version__", {"tapgate.paths", "tapgate"}),
-        ("tapgate.core.desk", "from tapgate.core import words", {"tapgate.core.words"}),
-        ("tapgate.core.desk", "from tapgate.core.words import ended", {"tapgate.core.words"}),
-        ("tapgate.core.desk", "from . import words", {"tapgate.core.words"}),
-        ("tapgate.core.desk", "from .words import ended", {"tapgate.core.words"}),
-        ("tapgate.core.desk", "from ..telegram import card", {"tapgate.telegram.card"}),
-        ("tapgate.core", "from .words import ended", {"tapgate.core.words"}),
-        ("tapgate.core.desk", "if TYPE_CHECKING:\n    import httpx", {"httpx"}),
-        ("tapgate.core.desk", "from __future__ import annotations", set()),
+        ("tapgate.desk.desk", "import os", {"os"}),
+        ("tapgate.desk.desk", "def f():\n    import time as t", {"time"}),
+        ("tapgate.desk.desk", "from os import path", {"os"}),
+        ("tapgate.desk.desk", "from tapgate import paths, __version__", {"tapgate.paths", "tapgate"}),
+        ("tapgate.desk.desk", "from tapgate.desk import words", {"tapgate.desk.words"}),
+        ("tapgate.desk.desk", "from tapgate.desk.words import ended", {"tapgate.desk.words"}),
+        ("tapgate.desk.desk", "from . import words", {"tapgate.desk.words"}),
+        ("tapgate.desk.desk", "from .words import ended", {"tapgate.desk.words"}),
+        ("tapgate.desk.desk", "from ..telegram import card", {"tapgate.telegram.card"}),
+        ("tapgate.desk", "from .words import ended", {"tapgate.desk.words"}),
+        ("tapgate.desk.desk", "if TYPE_CHECKING:\n    import httpx", {"httpx"}),
+        ("tapgate.desk.desk", "from __future__ import annotations", set()),
     ],
 )
 def test_an_import_is_seen_in_every_form(module: str, source: str, found: set[str]) -> None:
@@ -422,7 +438,7 @@ def test_printing_is_seen_in_every_form() -> None:
 
 
 def test_what_a_module_reaches_includes_detours_and_packages() -> None:
-    assert "tapgate.core.events" in reach("tapgate.daemon.listener")
+    assert "tapgate.desk.events" in reach("tapgate.daemon.listener")
     assert "tapgate.agents.claude" in reach("tapgate.daemon.listener")
     assert "tapgate.journal.database" in reach("tapgate.daemon.history")
     assert "tapgate.telegram.front" in reach("tapgate.daemon.app")

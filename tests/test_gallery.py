@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.core.risk import RULES
 from tapgate.model import Instant, Outcome, Person
+from tapgate.risk.assess import RULES
 from tapgate.telegram.forms import CHANGES, FORMS
 from tests.e2e.browsing import MARKS
 from tests.gallery import GROUPS

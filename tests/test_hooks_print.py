@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from tapgate import hook
 from tapgate.cli import app
 from tapgate.config import Config, parse_config
-from tapgate.install.hooks import TOLD_EVENTS, hook_command, render_settings
+from tapgate.hooks.command import TOLD_EVENTS, hook_command, render_settings
 
 NASTY = """it's a "socket" of $HOME `id` \\ & ; * # é\t!"""
 

@@ -97,8 +97,8 @@ def test_a_wheel_holds_the_templates_and_renders_from_them(tmp_path: Path) -> No
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     script = (
-        "import sys; from pathlib import Path; import tapgate.install.service_files as files\n"
-        "from tapgate.install.service_systemd import render_service\n"
+        "import sys; from pathlib import Path; import tapgate.service.files as files\n"
+        "from tapgate.service.systemd import render_service\n"
         "assert Path(files.__file__).is_relative_to(sys.argv[1]), files.__file__\n"
         "print(render_service(words=('/x', 'daemon'), state_dir=Path('/s'), version=252))\n"
         "print(files.read_template('launchd/io.tapgate.daemon.plist'))\n"

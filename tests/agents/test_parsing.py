@@ -11,7 +11,7 @@ import pytest
 
 from tapgate.agents import dialect_of, parse_request
 from tapgate.agents.dialect import Nothing
-from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
+from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
 from tapgate.model import Act, Caller, Choice, Request, Verdict
 

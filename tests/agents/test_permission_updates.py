@@ -13,8 +13,8 @@ from tapgate.agents.permission_updates import MOST_RULES, why_careful
 from tapgate.agents.suggestions import choices_of
 from tapgate.model import Act, Card, Draft, Phase
 from tapgate.telegram.card import fits, render_card
+from tapgate.telegram.display import Setting
 from tapgate.telegram.keyboard import keyboard_of
-from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import units
 
 from .captures import ask, event
@@ -201,7 +201,7 @@ def test_the_second_look_says_what_it_does_where_it_is_kept_and_how_it_ends(entr
 
 
 def _card(request: Any, draft: Draft) -> Card:
-    from tapgate.core.drafts import choices_of as buttons
+    from tapgate.desk.drafts import choices_of as buttons
 
     choices = buttons(request, draft, risky=False)
     return Card(request, Phase.OPEN, choices, asked_at=0.0, deadline_at=600.0, draft=draft)

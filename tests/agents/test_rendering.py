@@ -9,7 +9,7 @@ import pytest
 
 from tapgate.agents import DIALECTS
 from tapgate.agents.claude import ACCEPT_EDITS
-from tapgate.core.drafts import answer_of, with_pick
+from tapgate.desk.drafts import answer_of, with_pick
 from tapgate.model import NO_OPINION, Act, Decision, Draft, Request, Verdict
 
 from . import forms

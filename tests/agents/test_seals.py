@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from tapgate.core.seals import sealed
+from tapgate.desk.seals import sealed
 from tapgate.model import Act, Choice, Decision, Verdict
 
 from .captures import CLAUDE, ask, event, hear

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import anyio
 
-from tapgate.core.desk import Desk
-from tapgate.core.effects import Post
-from tapgate.core.events import Posted, SessionEnded
 from tapgate.daemon.engine import Engine
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import Post
+from tapgate.desk.events import Posted, SessionEnded
 from tapgate.journal import Journal, TrailQuery
 from tapgate.journal.patience import Patience
 from tapgate.model import Copy, Instant

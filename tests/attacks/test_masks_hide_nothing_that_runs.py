@@ -20,10 +20,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.case import Case
-from tapgate.core.risk import assess_request, with_changed_file
+from tapgate.desk.case import Case
 from tapgate.model import NO_BACKGROUND, Act, Background, Card, Draft, OnDisk, Request
-from tapgate.telegram.setting import Setting
+from tapgate.risk.assess import assess_request, with_changed_file
+from tapgate.telegram.display import Setting
 from tests.builders import at, event_bytes, make_request
 from tests.e2e.world import ADA, LINUS, Message, World, finish, new_world
 from tests.telegram.cards import SETTING, fits, shown

@@ -1,7 +1,7 @@
 """Several users on one daemon: what one of them sends counts for that user's own requests and for nothing else.
 
 Real processes under real user ids, so these run as root only. The same promises without root, with a uid that the test
-chooses, are in tests/daemon/test_listener.py and tests/core/test_users.py.
+chooses, are in tests/daemon/test_listener.py and tests/desk/test_users.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.risk import assess
+from tapgate.risk.assess import assess
 from tapgate.wire import Kind, encode_frame
 from tests.builders import event_bytes, request_id
 from tests.e2e.world import finish, new_world, read_line

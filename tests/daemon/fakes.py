@@ -8,7 +8,9 @@ from typing import TypeVar
 
 import anyio
 
-from tapgate.core.effects import (
+from tapgate.daemon.engine import Line, Phones
+from tapgate.daemon.recorder import Records
+from tapgate.desk.effects import (
     AnsweredEntry,
     AnswerTap,
     AskedEntry,
@@ -26,8 +28,6 @@ from tapgate.core.effects import (
     Sweep,
     Withdraw,
 )
-from tapgate.daemon.engine import Line, Phones
-from tapgate.daemon.recorder import Records
 from tapgate.errors import JournalError
 from tapgate.model import Background, Outcome, Request
 from tapgate.wire import Kind, decode_header

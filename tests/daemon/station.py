@@ -14,12 +14,12 @@ from pathlib import Path
 import anyio
 from anyio.abc import SocketStream
 
-from tapgate.core.desk import Desk
-from tapgate.core.effects import Post
-from tapgate.core.memory import Remembered
 from tapgate.daemon.engine import Engine
 from tapgate.daemon.listener import BEAT_S, HANGS_S, MOST_CALLERS, MOST_HELD_BYTES, STALL_S, Listener
 from tapgate.daemon.sockets import open_socket, peer_uid
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import Post
+from tapgate.desk.memory import Remembered
 from tapgate.model import Card, Instant
 from tapgate.wire import Header, Kind, decode_header, encode_frame
 from tests.builders import ADA, event_bytes, request_id, tap_on

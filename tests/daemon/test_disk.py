@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.daemon.background import look_around
+from tapgate.daemon.context import look_around
 from tapgate.daemon.disk import MOST_BYTES, Found, read_in_project
 from tapgate.model import Request
 from tests.builders import make_request

@@ -11,12 +11,12 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from tapgate.core.case import ADOPT_S
-from tapgate.core.desk import Desk
-from tapgate.core.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
-from tapgate.core.events import CallerGone, Left, Posted, PromptPosted, Replied, SessionEnded, Ticked
-from tapgate.core.memory import Remembered
 from tapgate.daemon.engine import Engine
+from tapgate.desk.case import ADOPT_S
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
+from tapgate.desk.events import CallerGone, Left, Posted, PromptPosted, Replied, SessionEnded, Ticked
+from tapgate.desk.memory import Remembered
 from tapgate.errors import FrameError
 from tapgate.model import (
     Act,

@@ -9,8 +9,8 @@ import anyio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.effects import AnsweredEntry
-from tapgate.core.events import Stopped
+from tapgate.desk.effects import AnsweredEntry
+from tapgate.desk.events import Stopped
 from tapgate.model import Outcome, Verdict
 from tapgate.wire import Kind, decode_header, encode_frame
 from tests.builders import event_bytes, request_id

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.core.risk import assess_request
-from tapgate.daemon.background import look_around
+from tapgate.daemon.context import look_around
 from tapgate.daemon.homes import Homes, listed_home
-from tapgate.telegram.setting import Setting
+from tapgate.risk.assess import assess_request
+from tapgate.telegram.display import Setting
 from tests.builders import make_request
 
 ALICE, NOBODY = 4001, 4002

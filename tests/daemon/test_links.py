@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.core.risk import examine
-from tapgate.core.risk_links import End, Way
 from tapgate.daemon.links import MOST_HANGING, MOST_LINKS, DiskLinks, Walker
+from tapgate.risk.assess import examine
+from tapgate.risk.links import End, Way
 
 
 @pytest.fixture

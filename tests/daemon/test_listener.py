@@ -16,16 +16,16 @@ import anyio
 import pytest
 from anyio.abc import SocketAttribute, UNIXSocketStream
 
-from tapgate.core.desk import Desk
-from tapgate.core.effects import Post, Record
-from tapgate.core.events import AgentProbed, Asked, SessionEnded
-from tapgate.core.memory import Remembered
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import Post, Record
+from tapgate.desk.events import AgentProbed, Asked, SessionEnded
+from tapgate.desk.memory import Remembered
 from tapgate.model import Instant, Outcome, Phase
 from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, Kind, encode_frame
 from tests.builders import ADA, event_bytes, make_request, request_id, tap_on
-from tests.core.ledger import Ledger
 from tests.daemon.fakes import PATIENCE_S
 from tests.daemon.station import Guest, Station, ask_frame, new_station
+from tests.desk.ledger import Ledger
 
 NOBODY_UID = 65534
 ALICE, EVE = 4001, 4002

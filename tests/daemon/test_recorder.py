@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from tapgate.core.effects import AnsweredEntry, AskedEntry, Entry, Record, SeenEntry, SettledEntry
 from tapgate.daemon.recorder import MOST_UNWRITTEN, Recorder
+from tapgate.desk.effects import AnsweredEntry, AskedEntry, Entry, Record, SeenEntry, SettledEntry
 from tapgate.errors import JournalBusyError, JournalError, JournalFaultError
 from tapgate.model import Answer, Decision, Outcome, Verdict
 from tests.builders import make_request

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tapgate.agents.dialect import Nothing
-from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.daemon.reports import LONGEST, Report, Reports
 from tapgate.daemon.reports import MOST as MOST_REPORTS
 from tapgate.daemon.sessions import KEPT_S, LONGEST_ID, MOST, Session, Sessions
+from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.model import Call, Caller
 from tests.builders import make_request
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tapgate.doctor.check import Check, Status
-from tapgate.install.service import Ran
+from tapgate.service.manager import Ran
 from tests.doctor.ward import FAULT, OK, SKIPPED, WARNING, Ward, told
 
 # Agents

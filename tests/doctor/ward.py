@@ -14,8 +14,8 @@ from tapgate.doctor.check import Check, Status
 from tapgate.doctor.examination import examine
 from tapgate.doctor.scene import Answer, Bot, Scene, UnreachableError
 from tapgate.errors import NotRunningError
-from tapgate.install.service import Ran, service_of
-from tapgate.install.settings import Scope, apply, plan_install, settings_path
+from tapgate.hooks.settings import Scope, apply, plan_install, settings_path
+from tapgate.service.manager import Ran, service_of
 
 NOW = 1_800_000_000.0
 VERSION = "0.1.0"

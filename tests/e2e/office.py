@@ -15,13 +15,13 @@ from typing import Any, TypeVar
 import anyio
 import httpx
 
-from tapgate.core.desk import Desk
-from tapgate.core.events import CallerConfirmed, Event
 from tapgate.daemon.engine import Engine
+from tapgate.desk.desk import Desk
+from tapgate.desk.events import CallerConfirmed, Event
 from tapgate.model import Instant, Person, Request
 from tapgate.telegram.api import Api
+from tapgate.telegram.display import Setting
 from tapgate.telegram.front import Front
-from tapgate.telegram.setting import Setting
 from tapgate.wire import Kind
 from tests.builders import make_request
 from tests.daemon.fakes import PATIENCE_S, Diary, FakeLine, FakeRecords, Sent

@@ -11,8 +11,8 @@ import anyio
 import httpx
 import pytest
 
-from tapgate.core.effects import AnsweredEntry
-from tapgate.core.events import Posted, SessionEnded, Tapped
+from tapgate.desk.effects import AnsweredEntry
+from tapgate.desk.events import Posted, SessionEnded, Tapped
 from tapgate.model import Outcome
 from tapgate.simulator.faults import KINDS
 from tapgate.wire import Kind

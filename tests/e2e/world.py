@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 
 from tapgate.config import load_config
-from tapgate.install.hooks import hook_command
+from tapgate.hooks.command import hook_command
 from tests.secrets import assert_clean
 from tests.simulator.driver import ADA, LINUS, TOKEN, running
 

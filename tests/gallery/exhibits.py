@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tapgate.agents import parse_request
-from tapgate.core.change import change_of
-from tapgate.core.desk import Desk
-from tapgate.core.effects import AskText, Edit, Effect, ShowWhole
-from tapgate.core.events import Asked, CallerConfirmed, Event, Posted, PromptPosted, Replied, Tapped, WholePosted
-from tapgate.core.risk import assess_request
+from tapgate.cards.change import change_of
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import AskText, Edit, Effect, ShowWhole
+from tapgate.desk.events import Asked, CallerConfirmed, Event, Posted, PromptPosted, Replied, Tapped, WholePosted
 from tapgate.model import Background, Caller, Card, Copy, Instant, OnDisk, Person, Phase, Request, Risk
 from tapgate.model import Tap as Tapping
+from tapgate.risk.assess import assess_request
 from tapgate.telegram.card import fits
-from tapgate.telegram.setting import Clock, Setting
+from tapgate.telegram.display import Clock, Setting
 from tests.gallery.sample import PROJECT, Confirm, Receive, Sample, Step, Tap, Type
 
 HOME = "/home/dev"

@@ -12,8 +12,8 @@ import anyio
 import httpx
 from anyio.streams.memory import MemoryObjectReceiveStream
 
-from tapgate.core.effects import Edit, Post
-from tapgate.core.events import Edited, Event, Posted, PromptPosted, WholePosted
+from tapgate.desk.effects import Edit, Post
+from tapgate.desk.events import Edited, Event, Posted, PromptPosted, WholePosted
 from tapgate.model import Instant, Person
 from tapgate.telegram.api import Api
 from tapgate.telegram.front import Front

@@ -6,7 +6,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from tapgate.core.effects import AnsweredEntry, AskedEntry, CopyEntry, SettledEntry
+from tapgate.desk.effects import AnsweredEntry, AskedEntry, CopyEntry, SettledEntry
 from tapgate.errors import InputError
 from tapgate.journal import Journal
 from tapgate.model import Answer, Call, Caller, Copy, Decision, Json, Outcome, Request, Verdict

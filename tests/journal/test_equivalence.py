@@ -12,7 +12,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.effects import (
+from tapgate.desk.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,
@@ -23,7 +23,7 @@ from tapgate.core.effects import (
     SettledEntry,
     ShownEntry,
 )
-from tapgate.core.memory import Remembered
+from tapgate.desk.memory import Remembered
 from tapgate.errors import JournalError
 from tapgate.model import Act, Answer, Caller, Copy, Decision, Outcome, Prompt, Ran, Verdict
 

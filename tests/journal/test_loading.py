@@ -12,14 +12,14 @@ from dataclasses import replace
 import pytest
 
 from tapgate.agents import parse_request
-from tapgate.core.desk import Desk
-from tapgate.core.effects import AnsweredEntry, AskedEntry, CopyEntry, Entry, SeenEntry, ShownEntry
-from tapgate.core.events import Ticked
-from tapgate.core.memory import Remembered
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import AnsweredEntry, AskedEntry, CopyEntry, Entry, SeenEntry, ShownEntry
+from tapgate.desk.events import Ticked
+from tapgate.desk.memory import Remembered
 from tapgate.journal import Journal
 from tapgate.model import Act, Caller, Copy, Decision, Outcome, Prompt, Request, Verdict
 from tapgate.telegram.card import render_card
-from tapgate.telegram.setting import Setting
+from tapgate.telegram.display import Setting
 from tests import builders
 from tests.builders import ADA, at
 

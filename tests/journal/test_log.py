@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from tapgate.agents.claude import DENIED
 from tapgate.cli.log import log, parse_moment, show_log
-from tapgate.core.effects import RanEntry
+from tapgate.desk.effects import RanEntry
 from tapgate.errors import JournalError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Caller, Decision, Outcome, Ran, Verdict

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.core.effects import CopyEntry, Entry, RanEntry, SeenEntry, ShownEntry
+from tapgate.desk.effects import CopyEntry, Entry, RanEntry, SeenEntry, ShownEntry
 from tapgate.errors import JournalError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Copy, Decision, Outcome, Ran, Verdict

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.core.effects import ReopenedEntry
+from tapgate.desk.effects import ReopenedEntry
 from tapgate.errors import JournalError
 from tapgate.journal import TrailQuery
 from tapgate.journal.ledger import write_entry

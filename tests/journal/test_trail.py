@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.effects import CopyEntry, RanEntry, SeenEntry, ShownEntry
+from tapgate.desk.effects import CopyEntry, RanEntry, SeenEntry, ShownEntry
 from tapgate.journal import Journal, TrailQuery, TrailRow
 from tapgate.journal.codec import summary_of
 from tapgate.model import Caller, Copy, Json, Outcome, Prompt, Ran, Verdict

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from tapgate.core.effects import AnsweredEntry, AskedEntry
+from tapgate.desk.effects import AnsweredEntry, AskedEntry
 from tapgate.journal import Journal
 from tapgate.model import Answer, Call, Caller, Decision, Request, Verdict
 

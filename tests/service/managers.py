@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tapgate.install.service import Ran
+from tapgate.service.manager import Ran
 
 UNREACHABLE = "Failed to connect to bus: No medium found"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.install.service_systemd import render_service, render_socket
+from tapgate.service.systemd import render_service, render_socket
 
 ROOT = Path(__file__).parent.parent.parent
 MOST_EXPOSURE = {"user": 1.7, "system": 1.4}  # what docs/hardening.md says; lower is better, "OK" is under 5

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.install.service_commands import NOT_FOUND, follow_command, run_command
+from tapgate.service.commands import NOT_FOUND, follow_command, run_command
 
 PRETEND = """#!/bin/sh
 echo "$0 $*" >> "$HOME/calls"

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tapgate.errors import ServiceError
-from tapgate.install.service import Service, service_of, why_not
-from tapgate.install.service_launchd import LABEL, render_agent
+from tapgate.service.launchd import LABEL, render_agent
+from tapgate.service.manager import Service, service_of, why_not
 from tests.service.managers import FakeLaunchd, no_follow
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from tapgate.config import load_config
 from tapgate.errors import ServiceError
-from tapgate.install.service import Service, service_of, why_not
-from tapgate.install.service_systemd import render_service, render_socket
+from tapgate.service.manager import Service, service_of, why_not
+from tapgate.service.systemd import render_service, render_socket
 from tests.service.managers import FakeSystemd, no_follow
 
 
@@ -275,7 +275,7 @@ def test_only_the_state_directory_can_be_written() -> None:
 
 
 def test_without_systemctl_it_is_said_so_and_what_to_do(home: Path, manager: FakeSystemd) -> None:
-    from tapgate.install.service import Ran
+    from tapgate.service.manager import Ran
 
     sentence = why_not(platform="linux", home=home, environ=os.environ, run=lambda words: Ran(127))
     assert "systemctl is not installed" in sentence and "run `tapgate daemon` in a terminal" in sentence

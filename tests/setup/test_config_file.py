@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from tapgate.config import parse_config
 from tapgate.errors import ConfigError
-from tapgate.install.config_file import (
+from tapgate.model import Role
+from tapgate.setup.config_file import (
     ConfigFile,
     with_person,
     with_role,
@@ -25,7 +26,6 @@ from tapgate.install.config_file import (
     without_person,
     write_private,
 )
-from tapgate.model import Role
 
 EXAMPLE = (Path(__file__).parents[2] / "config.example.toml").read_text()
 TOKEN = "7000000002:another-token-altogether"

@@ -10,8 +10,8 @@ import pytest
 
 from tapgate.cli.bot import MOST_UPDATES, Doorkeeper, parse_token
 from tapgate.errors import TapgateError
-from tapgate.install.pairing import LIFE_S, End, Pairing
 from tapgate.model import Instant
+from tapgate.setup.pairing import LIFE_S, End, Pairing
 from tapgate.telegram.api import BusyError, ConflictError, OutageError
 from tests.setup.test_pairing import CODE, MALLORY, start, tap
 

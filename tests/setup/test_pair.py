@@ -11,8 +11,8 @@ import sys
 import pytest
 
 from tapgate.config import load_config
-from tapgate.install.pairing import TRIES
 from tapgate.model import Role
+from tapgate.setup.pairing import TRIES
 from tests.builders import event_bytes
 from tests.e2e.world import ADA, GROUP, LINUS, MALLORY, PATIENCE_S, finish
 from tests.setup.terminal import Newcomer, Terminal

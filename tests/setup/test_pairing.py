@@ -1,4 +1,4 @@
-"""Who pairs, who does not, and when it is over. Both sides of each rule at the top of install/pairing.py."""
+"""Who pairs, who does not, and when it is over. Both sides of each rule at the top of setup/pairing.py."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapgate.install.pairing import (
+from tapgate.model import Instant
+from tapgate.setup.pairing import (
     CODE_BYTES,
     CODE_SHAPE,
     LIFE_S,
@@ -21,7 +22,6 @@ from tapgate.install.pairing import (
     link,
     unheard,
 )
-from tapgate.model import Instant
 
 CODE = "kQ8b-1fZ_0aV5xY7Lm2NpQ"
 BEGUN = Instant(mono=100.0, wall=1_700_000_000.0)

@@ -9,7 +9,7 @@ import zxingcpp
 from rich.console import Console
 
 from tapgate.cli.qr import render_qr
-from tapgate.install.pairing import link
+from tapgate.setup.pairing import link
 
 SHORT = link("tapgate_bot", "kQ8b-1fZ_0aV5xY7Lm2NpQ")
 LONGEST = link("a" * 32, "-" * 22)  # Telegram's longest username

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tapgate.agents import DIALECTS
-from tapgate.core.case import Case
+from tapgate.desk.case import Case
 from tapgate.model import (
     NO_BACKGROUND,
     Act,
@@ -28,9 +28,9 @@ from tapgate.simulator.limits import check_text
 from tapgate.simulator.markup import parse_reply_markup
 from tapgate.telegram import card as front_card
 from tapgate.telegram import content
+from tapgate.telegram.display import Setting
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import keyboard_of
-from tapgate.telegram.setting import Setting
 from tests.builders import at
 
 FOLDER = Path(__file__).parent.parent / "data" / "captures"

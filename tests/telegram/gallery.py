@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from tapgate.core.change import change_of
-from tapgate.core.drafts import answer_of, choices_of
-from tapgate.core.risk import assess_request
-from tapgate.core.words import TAKEN_BEFORE
+from tapgate.cards.change import change_of
+from tapgate.desk.drafts import answer_of, choices_of
+from tapgate.desk.words import TAKEN_BEFORE
 from tapgate.model import Background, Card, Decision, Detail, Draft, Given, OnDisk, Outcome, Ran, Request, Verdict
-from tapgate.telegram.setting import Setting
+from tapgate.risk.assess import assess_request
+from tapgate.telegram.display import Setting
 from tests.builders import at, choice_of, make_request
 
 from .cards import SETTING, answer_by, open_card, sending_card, settled_card

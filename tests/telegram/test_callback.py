@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.case import SHOW_WHOLE
+from tapgate.desk.case import SHOW_WHOLE
 from tapgate.simulator.limits import check_callback_data
 from tapgate.telegram.callback import MAX_BYTES, Button, decode_button, encode_button
 from tests.builders import make_request

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapgate.agents import parse_request
-from tapgate.core.case import SHOW_WHOLE
-from tapgate.core.drafts import answer_of, with_pick
+from tapgate.desk.case import SHOW_WHOLE
+from tapgate.desk.drafts import answer_of, with_pick
 from tapgate.model import Answer, Background, Caller, Draft, Link, Outcome, Phase, Ran, Request, Risk, Verdict
 from tapgate.telegram.text import MAX_UNITS, units, visible
 from tests.agents.forms import PERMISSIONS, TOOL_INPUTS

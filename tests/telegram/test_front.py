@@ -11,8 +11,8 @@ import anyio
 import pytest
 from telegram.error import BadRequest, Forbidden, NetworkError, RetryAfter, TelegramError, TimedOut
 
-from tapgate.core.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowHidden, ShowWhole, Sweep, Withdraw
-from tapgate.core.events import (
+from tapgate.desk.effects import AnswerTap, AskText, Edit, Post, Retract, Say, ShowHidden, ShowWhole, Sweep, Withdraw
+from tapgate.desk.events import (
     CopyGone,
     Edited,
     EditRefused,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.core.risk import RULES
 from tapgate.model import Card, Outcome
+from tapgate.risk.assess import RULES
+from tapgate.telegram.display import Setting
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.keyboard import keyboard_of
-from tapgate.telegram.setting import Setting
 from tests.telegram.cards import render_card, shown
 from tests.telegram.gallery import gallery
 

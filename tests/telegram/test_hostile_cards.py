@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.risk import assess_request
 from tapgate.model import Background, Card, Detail, OnDisk, Outcome, Ran, Request, Risk
+from tapgate.risk.assess import assess_request
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_document, check_text
+from tapgate.telegram.display import Setting
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.markdown import render_markdown
-from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import MAX_UNITS, escape, units, visible
 from tests.builders import make_request
 

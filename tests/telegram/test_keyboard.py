@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.case import SHOW_HIDDEN, SHOW_WHOLE, Case
+from tapgate.desk.case import SHOW_HIDDEN, SHOW_WHOLE, Case
 from tapgate.model import Act, Card, Choice, Draft, Risk
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.keyboard import MOST_UNITS, SHORT_UNITS, is_cut, keyboard_of

@@ -15,8 +15,8 @@ from typing import Any
 import anyio
 import pytest
 
-from tapgate.core.risk import assess_request
 from tapgate.model import NO_BACKGROUND, Request
+from tapgate.risk.assess import assess_request
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
 from tests.blocking import watched

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.masking import mask_pieces, mask_text
 from tapgate.daemon.history import render_history
 from tapgate.journal import TrailRow
+from tapgate.masking.mask import mask_pieces, mask_text
 from tapgate.model import Background, Detail, OnDisk, Outcome, Phase, Risk
 from tapgate.telegram.content import gist_of
 from tapgate.telegram.keyboard import keyboard_of

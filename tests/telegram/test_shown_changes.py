@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tapgate.core.case import SHOW_WHOLE
-from tapgate.core.change import change_of
+from tapgate.cards.change import change_of
+from tapgate.desk.case import SHOW_WHOLE
 from tapgate.model import NO_BACKGROUND, Background, OnDisk, Request
 from tests.builders import make_request
-from tests.core.test_change import as_the_agent_reads, some_edit, some_text
+from tests.cards.test_change import as_the_agent_reads, some_edit, some_text
 from tests.shown_diff import apply_block, read_fragments, replaced, shows_a_change, unspelled
 
 from .cards import fits, open_card, render_card, shown, whole_of

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.case import SHOW_WHOLE
-from tapgate.core.drafts import choices_of
-from tapgate.core.texts import MOST_EDITED, room_of
+from tapgate.desk.case import SHOW_WHOLE
+from tapgate.desk.drafts import choices_of
+from tapgate.desk.texts import MOST_EDITED, room_of
 from tapgate.model import Act, Background, Card, Detail, Draft, Given, Link, Outcome, Prompt, Request, Risk
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_text

@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.case import SHOW_WHOLE
-from tapgate.core.change import change_of
+from tapgate.cards.change import change_of
+from tapgate.desk.case import SHOW_WHOLE
 from tapgate.model import Background, OnDisk, Request, Risk, Verdict
 from tests.builders import make_request
 

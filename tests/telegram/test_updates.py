@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.core.events import Replied, Tapped
+from tapgate.desk.events import Replied, Tapped
 from tapgate.model import Copy, Tap
 from tapgate.telegram.callback import Button, encode_button
 from tapgate.telegram.front import parse_command, parse_update

@@ -18,8 +18,8 @@ from tapgate.agents.dialect import (
     release_choice,
     write_json,
 )
-from tapgate.core.events import Move, SessionEnded, SessionMoved, ToolEnded
-from tapgate.core.seals import sealed
+from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
+from tapgate.desk.seals import sealed
 from tapgate.model import Act, Caller, Choice, Decision, Form, Option, Question, Request, Tone, Verdict
 
 DENIED = "Denied from the phone."

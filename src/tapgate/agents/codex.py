@@ -18,7 +18,7 @@ from tapgate.agents.dialect import (
     release_choice,
     write_json,
 )
-from tapgate.core.seals import sealed
+from tapgate.desk.seals import sealed
 from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
 
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tapgate.core.calls import identify
-from tapgate.core.events import SessionEnded, SessionMoved, ToolEnded
+from tapgate.desk.calls import identify
+from tapgate.desk.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
 from tapgate.model import Act, Call, Caller, Choice, Decision, Json, Request
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tapgate.core.risk_characters import find_hidden, find_look_alike, texts_in
-from tapgate.core.rule_scope import why_broad_command, why_broad_directory, why_broad_domain, why_broad_path
 from tapgate.model import Json
+from tapgate.risk.characters import find_hidden, find_look_alike, texts_in
+from tapgate.risk.rule_scope import why_broad_command, why_broad_directory, why_broad_domain, why_broad_path
 
 MOST_RULES = 10  # of one update are judged; more of them count as reaching far
 _FIELDS = {

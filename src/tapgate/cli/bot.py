@@ -12,8 +12,8 @@ import anyio
 
 from tapgate.config import TOKEN_SHAPE, Telegram
 from tapgate.errors import TapgateError
-from tapgate.install.pairing import End, Pairing, confirmable, unheard
 from tapgate.model import Instant
+from tapgate.setup.pairing import End, Pairing, confirmable, unheard
 from tapgate.telegram.api import READ_S, Api, BusyError, ConflictError, OutageError, calling
 from tapgate.telegram.poll import REBUILD_S, SLACK_S, Fetch
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # imported where they are used: other commands must not wait 
 
     from tapgate.doctor.check import Check
     from tapgate.doctor.scene import Scene
-    from tapgate.install.service import Ran
+    from tapgate.service.manager import Ran
 
 COMMAND_S = 10.0
 LABEL_WIDTH = 18
@@ -160,7 +160,7 @@ def _cwd() -> Path:
 
 def run(words: Sequence[str], /) -> Ran:
     """A command's exit code and output. It gets no terminal, and not for ever."""
-    from tapgate.install.service import Ran
+    from tapgate.service.manager import Ran
 
     try:
         done = subprocess.run(

@@ -17,7 +17,7 @@ import typer
 from tapgate.cli.daemon import ConfigOption
 
 if TYPE_CHECKING:
-    from tapgate.install.settings import Change, Finding
+    from tapgate.hooks.settings import Change, Finding
 
 hooks = typer.Typer(no_args_is_help=True, help="The agent's side: register the hook, take it out, see what is wrong.")
 
@@ -64,7 +64,7 @@ def install(
     """Register the hook in the agent's settings: shows the change first, and asks."""
     from tapgate.config import load_config
     from tapgate.errors import SettingsError
-    from tapgate.install.settings import TITLES, Level, inspect, plan_install
+    from tapgate.hooks.settings import TITLES, Level, inspect, plan_install
 
     if gate is not None and (no_gate or not gate):
         raise SettingsError("--gate needs the names of tools, like 'Bash|Write|Edit'; --no-gate takes a gate out")
@@ -95,7 +95,7 @@ def uninstall(
     dry_run: DryRunOption = False,
 ) -> None:
     """Take the hook out again: what else stands in the settings stays as it is."""
-    from tapgate.install.settings import TITLES, plan_uninstall
+    from tapgate.hooks.settings import TITLES, plan_uninstall
 
     path = _path(agent, scope)
     change = plan_uninstall(agent=agent.value, path=path)
@@ -114,7 +114,7 @@ def status(
 ) -> None:
     """Is the hook registered, does it lead anywhere, what keeps tapgate from being asked. Exits with 1 on a fault."""
     from tapgate.config import load_config
-    from tapgate.install.settings import Level, inspect
+    from tapgate.hooks.settings import Level, inspect
 
     loaded = load_config(config)
     asked = [agent.value] if agent else _used()
@@ -134,8 +134,8 @@ def print_(
 ) -> None:
     """Print the JSON to merge into ~/.claude/settings.json, or for Codex into ~/.codex/hooks.json."""
     from tapgate.config import load_config
-    from tapgate.install.hooks import render_settings
-    from tapgate.install.settings import check_gate
+    from tapgate.hooks.command import render_settings
+    from tapgate.hooks.settings import check_gate
 
     if gate:
         check_gate(gate, agent=agent.value)
@@ -148,14 +148,14 @@ def _group() -> None:
 
 
 def _path(agent: Agent, scope: ScopeName) -> Path:
-    from tapgate.install.settings import Scope, settings_path
+    from tapgate.hooks.settings import Scope, settings_path
 
     return settings_path(agent.value, Scope(scope.value), environ=os.environ, home=Path.home(), cwd=Path.cwd())
 
 
 def _used() -> list[str]:
     """Claude Code, unless only Codex has been used here, and Codex, where it has."""
-    from tapgate.install.settings import AGENTS, agent_dir
+    from tapgate.hooks.settings import AGENTS, agent_dir
 
     used = [name for name in AGENTS if agent_dir(name, environ=os.environ, home=Path.home()).is_dir()]
     return used or [Agent.CLAUDE.value]
@@ -163,7 +163,7 @@ def _used() -> list[str]:
 
 def _carry_out(change: Change, *, yes: bool, dry_run: bool) -> bool:
     """Show it, ask, write it. False where it was only shown."""
-    from tapgate.install.settings import apply
+    from tapgate.hooks.settings import apply
 
     for line in change.diff().splitlines():
         colour = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}.get(line[:1])
@@ -185,7 +185,7 @@ def _carry_out(change: Change, *, yes: bool, dry_run: bool) -> bool:
 
 def _summary(change: Change) -> str:
     """The diff scrolls by; this is what stands right above the question."""
-    from tapgate.install.settings import events_of
+    from tapgate.hooks.settings import events_of
 
     before, after = events_of(change.before), events_of(change.after)
     parts = [

@@ -7,8 +7,8 @@ from rich.table import Table
 from tapgate.cli.dialog import Dialog, shown
 from tapgate.cli.running import Daemons, own_service
 from tapgate.errors import TapgateError
-from tapgate.install.config_file import ConfigFile
 from tapgate.model import Person, Role
+from tapgate.setup.config_file import ConfigFile
 
 
 def render_people(listed: tuple[Person, ...]) -> Table:

@@ -247,7 +247,7 @@ def _notes(row: TrailRow) -> list[str]:
 
 def masked(row: TrailRow) -> TrailRow:
     """As a card would show it: without secrets in whatever somebody wrote or an agent chose."""
-    from tapgate.core.masking import mask_text
+    from tapgate.masking.mask import mask_text
 
     return replace(
         row,

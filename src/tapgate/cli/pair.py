@@ -26,7 +26,7 @@ def pair(
     from tapgate.cli.pairing import existing, meet, pair_person
     from tapgate.cli.running import Daemons, own_service
     from tapgate.config import read_token
-    from tapgate.install.config_file import ConfigFile
+    from tapgate.setup.config_file import ConfigFile
 
     dialog = open_dialog(yes=yes)
     dialog.require_terminal()

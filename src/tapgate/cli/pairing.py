@@ -16,9 +16,9 @@ from tapgate.cli.dialog import Dialog, plain_name, shown
 from tapgate.cli.qr import render_qr
 from tapgate.config import find_config
 from tapgate.errors import FrontError, TapgateError
-from tapgate.install.config_file import ConfigFile, with_person
-from tapgate.install.pairing import CODE_BYTES, TRIES, End, Newcomer, Pairing, link
 from tapgate.model import Instant, Role
+from tapgate.setup.config_file import ConfigFile, with_person
+from tapgate.setup.pairing import CODE_BYTES, TRIES, End, Newcomer, Pairing, link
 
 ROLES = {
     Role.OWNER: "answers, and may save standing permissions",

@@ -33,7 +33,7 @@ def list_(config: ConfigOption = None, as_json: JsonOption = False) -> None:
     from tapgate.cli.dialog import open_dialog
     from tapgate.cli.listing import render_people
     from tapgate.cli.pairing import existing
-    from tapgate.install.config_file import ConfigFile
+    from tapgate.setup.config_file import ConfigFile
 
     listed = ConfigFile(existing(config)).config.persons()
     if as_json:
@@ -54,7 +54,7 @@ def remove(who: WhoArgument, config: ConfigOption = None, chat: ChatOption = Non
     from tapgate.cli.dialog import open_dialog, shown
     from tapgate.cli.listing import find_person, place_of, renew, warn_of
     from tapgate.cli.pairing import existing
-    from tapgate.install.config_file import ConfigFile, without_person
+    from tapgate.setup.config_file import ConfigFile, without_person
 
     dialog = open_dialog(yes=yes)
     file = ConfigFile(existing(config))
@@ -85,8 +85,8 @@ def role(
     from tapgate.cli.dialog import open_dialog, shown
     from tapgate.cli.listing import find_person, renew, warn_of
     from tapgate.cli.pairing import ROLES, existing
-    from tapgate.install.config_file import ConfigFile, with_role
     from tapgate.model import Person
+    from tapgate.setup.config_file import ConfigFile, with_role
 
     dialog = open_dialog(yes=yes)
     file = ConfigFile(existing(config))

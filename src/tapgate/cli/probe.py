@@ -21,9 +21,9 @@ from tapgate.cli.dialog import Dialog, shown
 from tapgate.cli.log import JOURNAL_NAME
 from tapgate.config import Config
 from tapgate.errors import JournalError, TapgateError
-from tapgate.install.change import read
-from tapgate.install.registration import ours, parse_settings
-from tapgate.install.settings import AGENTS, Scope, settings_path
+from tapgate.hooks.change import read
+from tapgate.hooks.registration import ours, parse_settings
+from tapgate.hooks.settings import AGENTS, Scope, settings_path
 from tapgate.journal import TrailQuery, TrailRow
 from tapgate.journal.reader import read_log
 

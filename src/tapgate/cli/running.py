@@ -23,8 +23,8 @@ from tapgate.cli.status import ask_status
 from tapgate.config import Config
 from tapgate.daemon.lock import Holder, Lock, holder_of
 from tapgate.errors import LockedError, SocketError, TapgateError
-from tapgate.install.service import Service, service_of
 from tapgate.paths import bot_lock_path, bot_name, default_runtime_dir, make_private_dir
+from tapgate.service.manager import Service, service_of
 
 STOP_S = 30.0
 START_S = 30.0

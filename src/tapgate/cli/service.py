@@ -16,7 +16,7 @@ from tapgate.cli.daemon import ConfigOption
 from tapgate.errors import ConfigError, ServiceError
 
 if TYPE_CHECKING:
-    from tapgate.install.service import FileChange, Service, ServiceState
+    from tapgate.service.manager import FileChange, Service, ServiceState
 
 service = typer.Typer(no_args_is_help=True, help="The daemon as a service: systemd's user manager, or launchd.")
 
@@ -140,7 +140,7 @@ def describe(state: ServiceState, *, now: float) -> list[str]:
 
 
 def _service() -> Service:
-    from tapgate.install.service import service_of, why_not
+    from tapgate.service.manager import service_of, why_not
 
     home = Path.home()
     found = service_of(platform=sys.platform, home=home, environ=os.environ)

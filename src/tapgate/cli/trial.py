@@ -25,8 +25,8 @@ def test(
     from tapgate.cli.probe import find_command, show, try_out
     from tapgate.config import load_config
     from tapgate.errors import TapgateError
-    from tapgate.install.hooks import hook_command
-    from tapgate.install.settings import TITLES
+    from tapgate.hooks.command import hook_command
+    from tapgate.hooks.settings import TITLES
     from tapgate.model import Role
 
     dialog = open_dialog()

@@ -22,13 +22,13 @@ from tapgate.cli.probe import find_command, show, try_out
 from tapgate.cli.running import Daemons, own_service, short_lived_daemon
 from tapgate.config import CONFIG_VARIABLE, TOKEN_VARIABLE, read_token
 from tapgate.errors import FrontError, ServiceError, SettingsError, TapgateError
-from tapgate.install.config_file import ConfigFile, with_server, with_token, with_token_file
-from tapgate.install.hooks import hook_command
-from tapgate.install.scopes import agent_dir
-from tapgate.install.service import Service, why_not
-from tapgate.install.settings import AGENTS, TITLES, Level, Scope, apply, inspect, plan_install, settings_path
+from tapgate.hooks.command import hook_command
+from tapgate.hooks.scopes import agent_dir
+from tapgate.hooks.settings import AGENTS, TITLES, Level, Scope, apply, inspect, plan_install, settings_path
 from tapgate.model import Role
 from tapgate.paths import default_config_path
+from tapgate.service.manager import Service, why_not
+from tapgate.setup.config_file import ConfigFile, with_server, with_token, with_token_file
 
 _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 

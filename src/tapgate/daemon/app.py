@@ -19,12 +19,7 @@ from anyio.abc import TaskGroup
 from tapgate import __version__
 from tapgate.agents import parse_request
 from tapgate.config import Config
-from tapgate.core.desk import Desk
-from tapgate.core.effects import Say
-from tapgate.core.events import Event, PollResumed, Stopped
-from tapgate.core.risk import examine_request, without_masks
-from tapgate.core.risk_links import Links, UnknownLinks
-from tapgate.daemon.background import look_around
+from tapgate.daemon.context import look_around
 from tapgate.daemon.engine import Engine, Handover
 from tapgate.daemon.history import render_history
 from tapgate.daemon.homes import Homes
@@ -35,13 +30,18 @@ from tapgate.daemon.notify import Notifier, Watchdog
 from tapgate.daemon.reports import Reports
 from tapgate.daemon.sessions import LONGEST_ID, Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import Say
+from tapgate.desk.events import Event, PollResumed, Stopped
 from tapgate.errors import JournalError, SocketError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Background, Findings, Instant, Request, Risk
 from tapgate.paths import bot_lock_path, bot_name, default_runtime_dir, make_private_dir
+from tapgate.risk.assess import examine_request, without_masks
+from tapgate.risk.links import Links, UnknownLinks
 from tapgate.telegram.api import Api
+from tapgate.telegram.display import Setting
 from tapgate.telegram.front import Front
-from tapgate.telegram.setting import Setting
 
 LEAVE_S = 1.5  # how long a stopping daemon waits for its callers to take their answers
 DRAIN_S = 8.0  # and for its last edits to reach Telegram; what is left is made up for at the next start

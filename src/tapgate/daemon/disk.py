@@ -11,7 +11,7 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from tapgate.core.risk_paths import holds_secrets, is_secret
+from tapgate.risk.paths import holds_secrets, is_secret
 
 MOST_BYTES = 256 * 1024
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe must not keep us waiting

@@ -12,8 +12,9 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tapgate.agents import dialect_of
-from tapgate.core.desk import Desk
-from tapgate.core.effects import (
+from tapgate.daemon.recorder import Recorder, Records
+from tapgate.desk.desk import Desk
+from tapgate.desk.effects import (
     AnswerTap,
     AskText,
     Edit,
@@ -31,12 +32,11 @@ from tapgate.core.effects import (
     Sweep,
     Withdraw,
 )
-from tapgate.core.events import AgentProbed, Asked, Event, PromptPosted, RecordFailed, Replied, Ticked
-from tapgate.core.memory import Remembered
-from tapgate.core.risk import with_changed_file
-from tapgate.daemon.recorder import Recorder, Records
+from tapgate.desk.events import AgentProbed, Asked, Event, PromptPosted, RecordFailed, Replied, Ticked
+from tapgate.desk.memory import Remembered
 from tapgate.errors import FrameError
 from tapgate.model import NO_BACKGROUND, Background, Findings, Instant, Phase, Request, Verdict
+from tapgate.risk.assess import with_changed_file
 from tapgate.wire import Kind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread

@@ -9,7 +9,7 @@ from pathlib import PurePath
 from tapgate.agents.claude import DENIED, SKIPPED
 from tapgate.journal import TrailRow
 from tapgate.model import Outcome, Ran
-from tapgate.telegram.setting import Setting
+from tapgate.telegram.display import Setting
 from tapgate.telegram.text import Clipper
 
 MOST = 10

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tapgate.core.risk_links import End, Way
+from tapgate.risk.links import End, Way
 
 ANSWER_S = 2.0  # how long one path may take
 ALL_S = 6.0  # and all paths of a request together

@@ -15,10 +15,10 @@ from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from tapgate.agents import dialect_of
 from tapgate.agents.dialect import Heard, Nothing
-from tapgate.core.events import CallerConfirmed, CallerGone, Left
 from tapgate.daemon.admission import Admission, Place
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
+from tapgate.desk.events import CallerConfirmed, CallerGone, Left
 from tapgate.errors import FrameError, TapgateError
 from tapgate.model import NO_UID, Caller, Phase, Request
 from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_frame

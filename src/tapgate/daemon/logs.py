@@ -12,8 +12,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TextIO
 
-from tapgate.core.masking import mask_text
 from tapgate.errors import redact
+from tapgate.masking.mask import mask_text
 
 _QUOTING = re.compile(r"(\w*(?:Error|Exception): |\)(?=\s|$))")
 

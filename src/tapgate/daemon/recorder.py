@@ -7,7 +7,7 @@ from typing import Protocol
 
 import anyio
 
-from tapgate.core.effects import AskedEntry, Entry, Record
+from tapgate.desk.effects import AskedEntry, Entry, Record
 from tapgate.errors import JournalBusyError, JournalError, JournalFaultError
 
 MOST_UNWRITTEN = 1000

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tapgate.agents.dialect import Heard, Nothing
-from tapgate.core.events import SessionEnded, ToolEnded
+from tapgate.desk.events import SessionEnded, ToolEnded
 from tapgate.model import NO_UID, Caller, Request
 
 KEPT_S = 12 * 3600.0  # an agent that was killed says no goodbye

@@ -9,11 +9,11 @@ from tapgate.doctor.check import Check, Status, ok, skipped, warning
 from tapgate.doctor.scene import Scene
 from tapgate.doctor.support import AGENTS, Agent, parse_version, show_version
 from tapgate.errors import SettingsError
-from tapgate.install.change import read
-from tapgate.install.hooks import GATE_EVENT
-from tapgate.install.registration import ours, parse_settings
-from tapgate.install.scopes import agent_dir, scopes_of, settings_path
-from tapgate.install.settings import Finding, Level, inspect
+from tapgate.hooks.change import read
+from tapgate.hooks.command import GATE_EVENT
+from tapgate.hooks.registration import ours, parse_settings
+from tapgate.hooks.scopes import agent_dir, scopes_of, settings_path
+from tapgate.hooks.settings import Finding, Level, inspect
 
 NOT_FOUND = 127
 _STATUS = {Level.OK: Status.OK, Level.WARNING: Status.WARNING, Level.FAULT: Status.FAULT}

@@ -10,8 +10,8 @@ from tapgate.config import Config
 from tapgate.daemon.lock import holder_of
 from tapgate.doctor.scene import Scene
 from tapgate.errors import ServiceError
-from tapgate.install.service import service_of
 from tapgate.paths import bot_lock_path, bot_name
+from tapgate.service.manager import service_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from tapgate.config import Config
 from tapgate.errors import TapgateError
-from tapgate.install.service import Run
+from tapgate.service.manager import Run
 
 
 @dataclass(frozen=True, slots=True)

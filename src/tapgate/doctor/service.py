@@ -8,7 +8,7 @@ from tapgate.doctor.check import Check, fault, ok, skipped, warning
 from tapgate.doctor.daemon import Met
 from tapgate.doctor.scene import Scene
 from tapgate.errors import ServiceError
-from tapgate.install.service import ServiceState, service_of, why_not
+from tapgate.service.manager import ServiceState, service_of, why_not
 
 AGAIN = "run `tapgate service install` again"
 

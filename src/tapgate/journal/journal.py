@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
-from tapgate.core.effects import Entry
-from tapgate.core.memory import Remembered
+from tapgate.desk.effects import Entry
+from tapgate.desk.memory import Remembered
 from tapgate.errors import JournalError
 from tapgate.journal.patience import Patience
 from tapgate.journal.recall import Parse

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from tapgate.core.effects import (
+from tapgate.desk.effects import (
     AnsweredEntry,
     AskedEntry,
     CopyEntry,

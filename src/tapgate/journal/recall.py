@@ -1,7 +1,7 @@
 """What an earlier run knew: rows back into requests. Reads only, and leaves out what it cannot read.
 
 Any process of this user can write the file: a column may hold anything, and a row that makes no sense must not keep the
-daemon from starting. What may be believed of a row that does make sense is the desk's business (core/restart.py).
+daemon from starting. What may be believed of a row that does make sense is the desk's business (desk/restart.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import sqlite3
 from collections.abc import Callable
 
-from tapgate.core.memory import Remembered
+from tapgate.desk.memory import Remembered
 from tapgate.journal.codec import decode_caller, decode_input, decode_number, decode_text, readable
 from tapgate.journal.ledger import read_answer
 from tapgate.model import Act, Call, Caller, Copy, Outcome, Prompt, Ran, Request

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from tapgate.core.effects import Entry
-from tapgate.core.memory import Remembered
+from tapgate.desk.effects import Entry
+from tapgate.desk.memory import Remembered
 from tapgate.errors import JournalBusyError, JournalError, JournalFaultError
 from tapgate.journal.database import (
     DamagedError,

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from tapgate.core import words
-from tapgate.core.drafts import edited_text
-from tapgate.core.risk import sentence_of
+from tapgate.desk import words
+from tapgate.desk.drafts import edited_text
 from tapgate.model import Act, Background, Card, Choice, Outcome, Phase, Ran, Request, Risk
+from tapgate.risk.assess import sentence_of
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
+from tapgate.telegram.display import Clock, Setting
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
-from tapgate.telegram.setting import Clock, Setting
 from tapgate.telegram.steps import left_out_of_questions, link_lines, step_of
 from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
 

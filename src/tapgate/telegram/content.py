@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
-from tapgate.core.masking import mask_pieces, mask_value
 from tapgate.errors import TapgateError
+from tapgate.masking.mask import mask_pieces, mask_value
 from tapgate.model import Background, Request
+from tapgate.telegram.display import Setting
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import CARD_CHARS, Fields
 from tapgate.telegram.forms.plain import aligned
-from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import folded
 
 MOST_FILE_BYTES = 49_000_000  # Telegram takes 50 MB, with what stands around the file

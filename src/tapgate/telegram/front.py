@@ -20,7 +20,7 @@ from telegram import (
 )
 from telegram.constants import ParseMode
 
-from tapgate.core.effects import (
+from tapgate.desk.effects import (
     AnswerTap,
     AskText,
     Edit,
@@ -33,7 +33,7 @@ from tapgate.core.effects import (
     Sweep,
     Withdraw,
 )
-from tapgate.core.events import (
+from tapgate.desk.events import (
     CopyGone,
     Edited,
     EditRefused,
@@ -55,13 +55,13 @@ from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, ca
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
+from tapgate.telegram.display import Setting
 from tapgate.telegram.edits import Fate, InPlace
 from tapgate.telegram.hidden import render_hidden
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
 from tapgate.telegram.poll import OFFSET_KEPT_S, Handover, Poller
 from tapgate.telegram.prompts import render_prompt
-from tapgate.telegram.setting import Setting
 from tapgate.telegram.text import Clipper, plain_line
 
 Emit = Callable[[Event, int | None], Awaitable[Handover | None]]

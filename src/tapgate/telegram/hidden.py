@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tapgate.core.drafts import edited_input
-from tapgate.core.risk import hidden_texts
+from tapgate.desk.drafts import edited_input
 from tapgate.model import Card
+from tapgate.risk.assess import hidden_texts
 from tapgate.telegram.text import escape, units, visible
 
 MOST_UNITS = 3500  # of a message; more comes as a file

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tapgate.core.drafts import refuses, stands
-from tapgate.core.masking import mask_text
+from tapgate.desk.drafts import refuses, stands
+from tapgate.masking.mask import mask_text
 from tapgate.model import Act, Card, Choice, Tone
 from tapgate.telegram.callback import Button, encode_button
 from tapgate.telegram.text import clip, units, visible

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tapgate.core.masking import mask_text
+from tapgate.masking.mask import mask_text
 from tapgate.model import Act, Card, Prompt
-from tapgate.telegram.setting import Setting
+from tapgate.telegram.display import Setting
 from tapgate.telegram.text import Clipper
 
 _CURRENT_UNITS = 3000

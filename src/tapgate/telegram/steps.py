@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tapgate.core.drafts import confirmed_choice, given_at, stands
+from tapgate.desk.drafts import confirmed_choice, given_at, stands
 from tapgate.model import Background, Card, Draft, Request
 from tapgate.telegram.content import content_of, gist_of, summary_of
-from tapgate.telegram.setting import Setting
+from tapgate.telegram.display import Setting
 from tapgate.telegram.text import Clipper
 
 _ITEM_UNITS = 160

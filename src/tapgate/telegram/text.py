@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
-from tapgate.core.characters import BLANK, EMOJI_STYLE
-from tapgate.core.masking import mask_text
+from tapgate.cards.characters import BLANK, EMOJI_STYLE
+from tapgate.masking.mask import mask_text
 from tapgate.telegram.blanks import folds_of, name_of
 
 MAX_UNITS = 4096  # Telegram's limit for a message, after entity parsing

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tapgate.core.masking import mask_text, mask_value
+from tapgate.masking.mask import mask_text, mask_value
 from tapgate.telegram.forms.content import Content
 
 CARD_CHARS = 16_384  # more than any card shows, so that a cut secret never stands on one

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from tapgate.core.edit_text import has_escapes
+from tapgate.cards.edit_text import has_escapes
 from tapgate.model import OnDisk
+from tapgate.telegram.display import Setting
 from tapgate.telegram.forms.content import LANGUAGES, READABLE, Content
 from tapgate.telegram.forms.fields import Fields
-from tapgate.telegram.setting import Setting
 
 # Codex takes blanks around such a line.
 _PATCHED = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): ([^\n]{1,200})", re.MULTILINE)

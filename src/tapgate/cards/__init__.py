@@ -1,0 +1,1 @@
+"""A request as content, independent of the front."""

@@ -1,0 +1,1 @@
+"""tapgate's entries in the agents' settings."""

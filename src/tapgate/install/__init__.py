@@ -1,1 +1,0 @@
-"""What tapgate writes into other programs' settings: rendered here, purely."""

@@ -1,0 +1,1 @@
+"""Hides secrets in what leaves the machine."""

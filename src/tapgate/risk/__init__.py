@@ -1,0 +1,1 @@
+"""Names what is risky about a call."""

@@ -1,0 +1,189 @@
+"""Whether a call uses what its card hides: a masked value that is run, reached or decoded in the same call. Pure.
+
+A mask means "not shown", and the agent chooses the names by which most values are masked. So a masked value may stand
+where it says itself what it is (a header, a password's option, an assignment), and nowhere where it could be run. Where
+that cannot be told, it counts as run. Commands are looked at by hidden_shell.py, all other texts here.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tapgate.masking.mask import hidden_finds, mask_value
+from tapgate.masking.names import CUE, is_opaque
+from tapgate.model import Background
+from tapgate.risk.characters import texts_in
+from tapgate.risk.hidden_code import RUNNER, uses_in_text
+from tapgate.risk.hidden_shell import runs_in_shell
+from tapgate.risk.scene import Scene
+
+RUNS_HIDDEN, HIDDEN_TEXT = "runs-hidden", "hidden-text"
+MAX_CHARS = 128 * 1024  # of all texts together; of what is longer, only the words are looked at
+_MOST_FIELDS = 32
+_KEY_AHEAD = " PRIVATE KEY"
+_GENERAL = "Runs text that is hidden here"
+_UNSURE = "Runs text that is hidden here, or may run it"
+_COMMAND_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
+_SHELL_SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".command", ".bats", ".envrc", ".profile", ".bashrc"})
+_SHEBANG = re.compile(r"#!\s*\S*(?:/env\s+)?\S*?(?:ba|z|da|k|a)?sh\b")
+_SHELL_PATCH = re.compile(r"(?m)^\*\*\* (?:Add|Update) File: .*\.(?:sh|bash|zsh|ksh)\s*$|^\+#!.*sh\b")
+_PATH_FIELDS = ("file_path", "notebook_path", "path")
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A text that a card would show as a mask."""
+
+    text: str
+    kind: str  # in words: "a private key"
+
+    @property
+    def opaque(self) -> bool:
+        return is_token(self.text)
+
+
+def is_token(text: str) -> bool:
+    """One opaque token, also where an address or an option says that it is a secret: signs may be in it there."""
+    return is_opaque(text) or re.search(r"[\s\"'`$(){}\\]", text) is None
+
+
+def hidden_texts(tool: str, fields: Mapping[str, Any], *, whole: bool = False) -> tuple[Hidden, ...]:
+    """What the masks of this call hide that is more than one opaque token, each once.
+
+    With `whole` also of what is too long to be looked at before a card is sent: run it in a worker thread.
+    """
+    found: dict[str, Hidden] = {}
+    for text in _shown(tool, fields) if whole else _bounded(_shown(tool, fields)):
+        for find in hidden_finds(text, as_command=_is_shown_as_command(tool, fields)):
+            value = text[find.start : find.end]
+            if not is_token(value):
+                found.setdefault(value, Hidden(value, find.kind.said))
+    return tuple(found.values())
+
+
+def hides_text(scene: Scene) -> str | None:
+    """More than one opaque token is hidden: a key's lines, a password of several words."""
+    tool = _tool(scene)
+    kinds = dict.fromkeys(hidden.kind for hidden in hidden_texts(tool, scene.fields))
+    if not kinds and any(_KEY_AHEAD in text[MAX_CHARS:] for text in _shown(tool, scene.fields)):
+        kinds = {"a private key": None}
+    return f"{_UNSURE}: {' and '.join(kinds)}" if kinds else None
+
+
+def runs_hidden(scene: Scene) -> str | None:
+    """A hidden value is used again, where it is run or where that cannot be told."""
+    tool, fields = _tool(scene), scene.fields
+    command = _command(tool, fields)
+    if command is not None:
+        also = _values_shown_elsewhere(tool, fields, command)
+        where, is_shown_so = scene.ground, _is_shown_as_command(tool, fields)
+        for text in (command, *_scripts(fields)):
+            if runs_in_shell(text, home=where.home, project=where.project, as_command=is_shown_so, also=also):
+                return _GENERAL
+        if tool in _COMMAND_TOOLS:
+            return None  # its other fields are words about it
+    elif _script_runs(tool, scene):
+        return _GENERAL
+    texts = list(_shown(tool, fields))
+    whole = "\n".join(_bounded(texts))
+    if uses_in_text(whole, _named_fields(fields)):
+        return _UNSURE
+    rest = sum(map(len, texts)) > MAX_CHARS
+    if rest and any(CUE.search(text) for text in texts) and any(RUNNER.search(text) for text in texts):
+        return f"{_UNSURE}: it is too long to tell"
+    return None
+
+
+def runs_in_changed_file(background: Background) -> bool:
+    """The same for a file as it would be after an edit: the name may stand in the file, and the value in the edit."""
+    seen = background.on_disk
+    if seen is None:
+        return False
+    return any(uses_in_text(_new_side(block)[:MAX_CHARS], ()) for block in (*seen.blocks, seen.diff or seen.brief))
+
+
+def _new_side(diff: str) -> str:
+    return "\n".join(line[1:] for line in diff.split("\n") if line[:1] in ("+", " "))
+
+
+# Which texts there are
+
+
+def _tool(scene: Scene) -> str:
+    return scene.words[0] if scene.words else ""
+
+
+def _command(tool: str, fields: Mapping[str, Any]) -> str | None:
+    command = fields.get("command", fields.get("cmd"))
+    if tool == "apply_patch" or tool in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
+        return None
+    if isinstance(command, str):
+        return command
+    if isinstance(command, list) and command and all(isinstance(word, str) for word in command[:1000]):
+        return " ".join("'" + word.replace("'", "'\\''") + "'" for word in command[:1000])
+    return None
+
+
+def _scripts(fields: Mapping[str, Any]) -> list[str]:
+    """Of a command that is a list of words, those that may be commands themselves: `["bash", "-lc", "…"]`."""
+    words = fields.get("command", fields.get("cmd"))
+    return [word for word in words[:1000] if isinstance(word, str) and " " in word] if isinstance(words, list) else []
+
+
+def _shown(tool: str, fields: Mapping[str, Any]) -> Iterator[str]:
+    command = fields.get("command", fields.get("cmd"))
+    if tool in _COMMAND_TOOLS and isinstance(command, str):
+        yield command
+        return
+    yield from texts_in(dict(fields))
+
+
+def _bounded(texts: Iterable[str]) -> Iterator[str]:
+    left = MAX_CHARS
+    for text in texts:
+        yield text[:left]
+        left -= len(text)
+        if left <= 0:
+            return
+
+
+def _is_shown_as_command(tool: str, fields: Mapping[str, Any]) -> bool:
+    """Any other form is masked without regard to where a command would stand in it."""
+    return tool == "Bash" and isinstance(fields.get("command"), str)
+
+
+def _written_scripts(tool: str, fields: Mapping[str, Any]) -> list[str]:
+    """The texts that a shell would read later: by the file's name, or by their first line."""
+    path = next((fields[key] for key in _PATH_FIELDS if isinstance(fields.get(key), str)), "")
+    name = posixpath.basename(path[-4096:])
+    is_named_so = posixpath.splitext(name)[1].lower() in _SHELL_SUFFIXES or name in _SHELL_SUFFIXES
+    texts = _bounded(texts_in(dict(fields)))
+    if tool == "apply_patch":
+        return [_new_side(text) for text in texts if _SHELL_PATCH.search(text)]
+    return [text for text in texts if is_named_so or _SHEBANG.match(text)]
+
+
+def _script_runs(tool: str, scene: Scene) -> bool:
+    home, project = scene.ground.home, scene.ground.project
+    texts = _written_scripts(tool, scene.fields)
+    return any(runs_in_shell(text, home=home, project=project, as_command=False) for text in texts)
+
+
+def _named_fields(fields: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """What is hidden because of its field's name or its option, with that name."""
+    found: list[tuple[str, str]] = []
+    mask_value(dict(fields), only_named=True, found=found)
+    return tuple(found[:_MOST_FIELDS])
+
+
+def _values_shown_elsewhere(tool: str, fields: Mapping[str, Any], command: str) -> tuple[str, ...]:
+    """Values that are hidden in other fields, or in the form in which a list of words is shown."""
+    values = [value for _, value in _named_fields(fields)]
+    if tool not in _COMMAND_TOOLS or not isinstance(fields.get("command"), str):
+        for text in _bounded(texts_in(dict(fields))):
+            values += [text[find.start : find.end] for find in hidden_finds(text)]
+    return tuple(value for value in dict.fromkeys(values) if value and value in command)

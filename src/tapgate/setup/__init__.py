@@ -1,0 +1,1 @@
+"""Pairing and the config file."""

@@ -1,0 +1,1 @@
+"""A command line as the calls that it would run."""
