@@ -20,7 +20,7 @@ from bench.figures import Comparison
 from tapgate.cli.samples import samples
 from tapgate.config import Config
 from tapgate.hooks.command import hook_command
-from tapgate.wire import Kind, decode_header, encode_frame
+from tapgate.wire import FrameKind, decode_header, encode_frame
 
 PROJECT = "/home/dev/shop"
 # Without a transcript: one that does not hold the call yet is waited for, and that is not what is measured.
@@ -77,12 +77,12 @@ class Answerer:
             while len(body) < header.size_bytes:
                 body += caller.recv(65536)
             if self._answer:
-                caller.sendall(encode_frame(Kind.REPLY, ANSWER, exit=0))
+                caller.sendall(encode_frame(FrameKind.REPLY, ANSWER, exit=0))
                 while caller.recv(4096):
                     pass  # the confirmation, then the end
                 caller.close()
             else:
-                caller.sendall(encode_frame(Kind.HELD))  # for 10 s: it is measured within one
+                caller.sendall(encode_frame(FrameKind.HELD))  # for 10 s: it is measured within one
                 self._waiting.append(caller)
             self.asked.put(int(header.fields["pid"]))
 

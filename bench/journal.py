@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.callers import ANSWER, EVENT, PROJECT, hook_words
 from bench.figures import Comparison
 from bench.server import USER_ID, Call, Server
-from tapgate.wire import Kind, encode_frame
+from tapgate.wire import FrameKind, encode_frame
 
 _PATIENCE_S = 20.0
 _WARM_UP = 5
@@ -87,7 +87,7 @@ def _compare(name: str, measure: Callable[[Peer], float], real: Peer, none: Peer
 def _post_ms(peer: Peer) -> float:
     """From the frame's last byte on the socket to its sendMessage at the server."""
     frame = encode_frame(
-        Kind.ASK,
+        FrameKind.ASK,
         EVENT,
         id=os.urandom(16).hex(),
         agent="claude",
@@ -108,7 +108,7 @@ def _post_ms(peer: Peer) -> float:
         peer.tap(card)
         if ANSWER not in sock.recv(65536):
             raise RuntimeError("the daemon gave another answer than was tapped")
-        sock.sendall(encode_frame(Kind.TAKEN))
+        sock.sendall(encode_frame(FrameKind.TAKEN))
         peer.settle()
     return (card.at - began) * 1000
 

@@ -442,3 +442,22 @@ def test_what_a_module_reaches_includes_detours_and_packages() -> None:
     assert "tapgate.agents.claude" in reach("tapgate.daemon.listener")
     assert "tapgate.journal.database" in reach("tapgate.daemon.history")
     assert "tapgate.telegram.front" in reach("tapgate.daemon.app")
+
+
+# Words
+
+
+def test_one_class_per_name() -> None:
+    """A word means one thing in the whole project. The simulator stands for another company's server."""
+    where: dict[str, list[str]] = {}
+    for module, source in SOURCES.items():
+        if within(module, ["tapgate.simulator"]):
+            continue
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(module)
+    shared = {name: modules for name, modules in where.items() if len(modules) > 1}
+    # The same event of two agents, each in its own module; what the engine asks of a journal, and the journal.
+    for name in ("PermissionRequest", "Journal"):
+        shared.pop(name, None)
+    assert not shared

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from tapgate import hook
-from tapgate.wire import MAX_BODY_BYTES, Header, Kind, decode_header, encode_frame
+from tapgate.wire import MAX_BODY_BYTES, FrameKind, Header, decode_header, encode_frame
 
 HOOK = Path(hook.__file__)
 PATIENCE_S = 120.0
@@ -32,7 +32,7 @@ QUESTION = b'{"hook_event_name":"PermissionRequest"}'
 ANSWER = b'{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}'
 AGREED = {"id", "agent", "deadline_s", "pid", "parent", "attended", "project", "beat"}
 PATIENT = ("--silence-s", "60", "--beat-s", "60")  # the daemons here say nothing but their answer, on a busy machine
-HELD = encode_frame(Kind.HELD)
+HELD = encode_frame(FrameKind.HELD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Frame:
     body: bytes
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FrameKind:
         return self.header.kind
 
     @property
@@ -71,7 +71,7 @@ class Peer:
         self.sock.sendall(data)
 
     def reply(self, body: bytes = ANSWER, *, code: int = 0) -> None:
-        self.send(encode_frame(Kind.REPLY, body, exit=code))
+        self.send(encode_frame(FrameKind.REPLY, body, exit=code))
 
     def rest(self) -> bytes:
         """Everything that still comes, until the caller hangs up."""
@@ -219,7 +219,7 @@ def scene(quiet: Scene) -> Scene:
 def test_the_question_carries_the_agreed_fields_and_the_raw_bytes(scene: Scene) -> None:
     caller = scene.ask(b"\x00\xff any bytes \n at all")
     frame = scene.accept().read()
-    assert frame.kind is Kind.ASK
+    assert frame.kind is FrameKind.ASK
     assert frame.body == b"\x00\xff any bytes \n at all"
     assert set(frame.fields) == AGREED
     assert len(frame.fields["id"]) == 32 and int(frame.fields["id"], 16)
@@ -309,7 +309,7 @@ def test_a_reply_in_pieces_is_put_together(scene: Scene) -> None:
     caller = scene.ask()
     peer = scene.accept()
     peer.read()
-    for byte in encode_frame(Kind.REPLY, ANSWER, exit=0):
+    for byte in encode_frame(FrameKind.REPLY, ANSWER, exit=0):
         peer.send(bytes([byte]))
     assert finish(caller) == (ANSWER, b"", 0)
 
@@ -335,7 +335,7 @@ def test_it_confirms_once_the_bytes_can_be_read(scene: Scene) -> None:
     taken = peer.read()
     assert caller.stdout is not None
     assert readable_now(caller.stdout.fileno()) == len(ANSWER)
-    assert taken.kind is Kind.TAKEN and taken.fields == {"id": asked.fields["id"]} and taken.body == b""
+    assert taken.kind is FrameKind.TAKEN and taken.fields == {"id": asked.fields["id"]} and taken.body == b""
     assert peer.rest() == b"", "and says nothing more"
     assert finish(caller) == (ANSWER, b"", 0)
 
@@ -352,7 +352,7 @@ def test_it_does_not_confirm_what_the_agent_has_not_room_for_yet(scene: Scene) -
     while len(got) < len(body):
         got += os.read(caller.stdout.fileno(), 1 << 16)
     assert got == body
-    assert peer.read().kind is Kind.TAKEN
+    assert peer.read().kind is FrameKind.TAKEN
 
 
 def test_a_pipe_that_does_not_block_gets_all_of_it_too(scene: Scene) -> None:
@@ -370,9 +370,11 @@ def test_a_pipe_that_does_not_block_gets_all_of_it_too(scene: Scene) -> None:
     assert caller.wait(PATIENCE_S) == 0
 
 
-@pytest.mark.parametrize("kind", [Kind.PASS, Kind.ERROR])
+@pytest.mark.parametrize("kind", [FrameKind.PASS, FrameKind.ERROR])
 @pytest.mark.parametrize("reason", ["nobody answered in time; no opinion", "two\nlines\tof it", ""])
-def test_no_opinion_is_not_confirmed_and_its_reason_is_told_in_one_line(scene: Scene, kind: Kind, reason: str) -> None:
+def test_no_opinion_is_not_confirmed_and_its_reason_is_told_in_one_line(
+    scene: Scene, kind: FrameKind, reason: str
+) -> None:
     caller = scene.ask()
     peer = scene.accept()
     peer.read()
@@ -414,11 +416,11 @@ def test_half_an_answer_is_never_shown(scene: Scene) -> None:
     caller = scene.ask()
     peer = scene.accept()
     asked = peer.read()
-    peer.send(encode_frame(Kind.REPLY, ANSWER, exit=0)[:-1])
+    peer.send(encode_frame(FrameKind.REPLY, ANSWER, exit=0)[:-1])
     peer.close()
     peer = scene.accept()
     assert peer.read().fields["id"] == asked.fields["id"]
-    peer.send(encode_frame(Kind.PASS, b"enough"))
+    peer.send(encode_frame(FrameKind.PASS, b"enough"))
     assert gives_no_opinion(caller) == "tapgate: enough\n"
 
 
@@ -513,7 +515,7 @@ def test_a_refusal_before_the_question_was_read_is_told(scene: Scene) -> None:
     """As by a daemon with too many callers: it hangs up while the caller still sends."""
     caller = scene.ask(b"x" * 8_000_000)
     peer = scene.accept()
-    peer.send(encode_frame(Kind.ERROR, b"more than 500 callers are waiting"))
+    peer.send(encode_frame(FrameKind.ERROR, b"more than 500 callers are waiting"))
     peer.close()
     assert gives_no_opinion(caller) == "tapgate: more than 500 callers are waiting\n"
 
@@ -529,7 +531,7 @@ def test_an_answer_that_the_daemon_died_after_is_confirmed_to_the_next(scene: Sc
     peer.close()
     assert finish(caller) == (body, b"", 0)
     taken = scene.accept().read()
-    assert taken.kind is Kind.TAKEN and taken.fields["id"] == asked.fields["id"]
+    assert taken.kind is FrameKind.TAKEN and taken.fields["id"] == asked.fields["id"]
 
 
 def test_an_answer_that_nobody_is_left_to_hear_of_is_given_all_the_same(scene: Scene) -> None:
@@ -573,7 +575,7 @@ def test_a_daemon_that_stops_in_the_middle_of_its_answer_is_left(scene: Scene) -
     caller = scene.ask_as_registered(QUESTION, "--beat-s", "1")
     peer = scene.accept()
     peer.read()
-    peer.send(encode_frame(Kind.REPLY, ANSWER, exit=0)[:-1])
+    peer.send(encode_frame(FrameKind.REPLY, ANSWER, exit=0)[:-1])
     assert "does not answer" in leaves(caller)
 
 
@@ -703,7 +705,7 @@ def test_beside_an_open_prompt_a_daemon_that_died_is_waited_for(scene: Scene) ->
     caller = scene.ask_as_registered(QUESTION, "--restart-s", "1")
     peer = scene.accept()
     peer.read()
-    peer.send(HELD + encode_frame(Kind.HELD, prompt=1))
+    peer.send(HELD + encode_frame(FrameKind.HELD, prompt=1))
     scene.stop_listening()
     peer.close()
     with pytest.raises(subprocess.TimeoutExpired):
@@ -719,7 +721,7 @@ def test_beside_an_open_prompt_a_daemon_that_hangs_is_left_all_the_same(scene: S
     caller = scene.ask_as_registered(QUESTION, "--beat-s", "1")
     peer = scene.accept()
     peer.read()
-    peer.send(encode_frame(Kind.HELD, prompt=1))
+    peer.send(encode_frame(FrameKind.HELD, prompt=1))
     assert "does not answer" in leaves(caller)
 
 
@@ -762,7 +764,7 @@ def test_a_signal_ends_it_while_it_waits_and_it_says_so(scene: Scene, how: signa
     peer.read()
     assert ends_at_once(caller, how, code) == b""
     gone = peer.read()
-    assert gone.kind is Kind.GONE and gone.fields == {"why": "terminated"}
+    assert gone.kind is FrameKind.GONE and gone.fields == {"why": "terminated"}
     assert peer.rest() == b""
 
 
@@ -794,7 +796,7 @@ def test_a_signal_ends_it_while_nobody_reads_its_answer_and_it_does_not_confirm(
     begins_to_answer(caller)
     assert len(ends_at_once(caller, signal.SIGTERM, 143)) < 1_000_000
     gone = peer.read()
-    assert gone.kind is Kind.GONE and gone.fields == {"why": "terminated"}
+    assert gone.kind is FrameKind.GONE and gone.fields == {"why": "terminated"}
     assert peer.rest() == b""
 
 
@@ -851,7 +853,7 @@ def test_a_half_closed_socket_for_stdout_is_still_read(scene: Scene) -> None:
         peer.read()
         peer.reply()
         assert ours.recv(1000) == ANSWER
-        assert peer.read().kind is Kind.TAKEN
+        assert peer.read().kind is FrameKind.TAKEN
         assert caller.wait(PATIENCE_S) == 0
 
 

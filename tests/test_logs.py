@@ -18,7 +18,7 @@ import httpx
 import pytest
 from telegram.error import InvalidToken
 
-from tapgate.cli.daemon import Form, Level
+from tapgate.cli.daemon import FormatOption, LevelOption
 from tapgate.daemon.logs import LogFormat, LogLevel, settle_format, start_logging
 from tapgate.errors import redact
 from tapgate.telegram.api import Api, OutageError, calling
@@ -273,8 +273,8 @@ def test_the_form_is_the_journals_only_where_stderr_goes_there(tmp_path: Path) -
 
 
 def test_the_command_line_offers_the_same_forms_and_levels() -> None:
-    assert [form.value for form in Form] == [form.value for form in LogFormat]
-    assert [level.value for level in Level] == [level.value for level in LogLevel]
+    assert [form.value for form in FormatOption] == [form.value for form in LogFormat]
+    assert [level.value for level in LevelOption] == [level.value for level in LogLevel]
     assert LogLevel.DEBUG.number == logging.DEBUG and LogLevel.ERROR.number == logging.ERROR
 
 

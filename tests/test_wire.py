@@ -10,21 +10,21 @@ from hypothesis import strategies as st
 
 from tapgate import hook
 from tapgate.errors import FrameError
-from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, Header, Kind, decode_header, encode_frame
+from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, FrameKind, Header, decode_header, encode_frame
 
 paths = st.binary(max_size=40).map(lambda raw: raw.decode("utf-8", "surrogateescape"))
 names = st.from_regex(r"[a-z_]{1,12}", fullmatch=True).filter(lambda name: name not in ("kind", "body"))
 
 
 def test_a_frame_is_one_line_and_its_bytes() -> None:
-    frame = encode_frame(Kind.REPLY, b"{}\n", exit=0)
+    frame = encode_frame(FrameKind.REPLY, b"{}\n", exit=0)
     assert frame == b"tapgate/1 reply 3 exit=0\n{}\n"
-    assert decode_header(b"tapgate/1 reply 3 exit=0") == Header(Kind.REPLY, 3, {"exit": "0"})
+    assert decode_header(b"tapgate/1 reply 3 exit=0") == Header(FrameKind.REPLY, 3, {"exit": "0"})
 
 
-@given(st.sampled_from(Kind), st.binary(max_size=60), st.dictionaries(names, paths, max_size=4))
+@given(st.sampled_from(FrameKind), st.binary(max_size=60), st.dictionaries(names, paths, max_size=4))
 @settings(max_examples=150, derandomize=True, deadline=None)
-def test_every_frame_comes_back_as_it_went(kind: Kind, body: bytes, fields: dict[str, str]) -> None:
+def test_every_frame_comes_back_as_it_went(kind: FrameKind, body: bytes, fields: dict[str, str]) -> None:
     """Any path that the file system allows gets through, whatever its bytes."""
     line, newline, rest = encode_frame(kind, body, **fields).partition(b"\n")
     assert newline
@@ -35,12 +35,12 @@ def test_every_frame_comes_back_as_it_went(kind: Kind, body: bytes, fields: dict
 
 @pytest.mark.parametrize("value", [b"/tmp/\xff\xfe", b"/tmp/a b", b"/tmp/a\nb", b"/tmp/100%", b"/tmp/\xc3\xa9", b"="])
 def test_any_path_s_bytes_survive(value: bytes) -> None:
-    line = encode_frame(Kind.ASK, project=value.decode("utf-8", "surrogateescape")).rstrip(b"\n")
+    line = encode_frame(FrameKind.ASK, project=value.decode("utf-8", "surrogateescape")).rstrip(b"\n")
     assert decode_header(line).fields["project"].encode("utf-8", "surrogateescape") == value
 
 
 def test_the_longest_path_fits_into_a_header() -> None:
-    line = encode_frame(Kind.ASK, id="0" * 32, project="\udcff" * 4096)
+    line = encode_frame(FrameKind.ASK, id="0" * 32, project="\udcff" * 4096)
     assert len(line) < MAX_HEADER_BYTES
 
 
@@ -138,8 +138,8 @@ class Wire:
         pass
 
 
-def caller(wire: Wire, agent: str = "claude") -> hook.Caller:
-    found = hook.Caller("/nowhere", agent, 590.0)
+def caller(wire: Wire, agent: str = "claude") -> hook.Hook:
+    found = hook.Hook("/nowhere", agent, 590.0)
     found.sock = wire  # type: ignore[assignment]
     return found
 
@@ -155,7 +155,7 @@ def test_the_caller_s_question_is_a_frame(agent: str) -> None:
     asking = caller(wire, agent)
     asking.ask(b'{"x": "\xff\n"}')
     header, body = frame_of(wire.sent)
-    assert (header.kind, header.size_bytes, body) == (Kind.ASK, 11, b'{"x": "\xff\n"}')
+    assert (header.kind, header.size_bytes, body) == (FrameKind.ASK, 11, b'{"x": "\xff\n"}')
     assert header.fields["id"] == asking.id
     assert re.fullmatch(r"[0-9a-f]{32}", asking.id)
     assert header.fields["agent"] == agent
@@ -169,15 +169,15 @@ def test_the_caller_s_other_words_are_frames() -> None:
     wire = Wire()
     asking = caller(wire)
     asking.confirm()
-    assert frame_of(wire.sent) == (Header(Kind.TAKEN, 0, {"id": asking.id}), b"")
+    assert frame_of(wire.sent) == (Header(FrameKind.TAKEN, 0, {"id": asking.id}), b"")
     for why in (b"terminated", b"orphaned"):
         line = hook.HELLO + b" gone 0 why=" + why
-        assert decode_header(line) == Header(Kind.GONE, 0, {"why": why.decode()})
+        assert decode_header(line) == Header(FrameKind.GONE, 0, {"why": why.decode()})
 
 
-@given(st.binary(max_size=40), st.sampled_from([Kind.REPLY, Kind.PASS, Kind.ERROR]), st.integers(0, 255))
+@given(st.binary(max_size=40), st.sampled_from([FrameKind.REPLY, FrameKind.PASS, FrameKind.ERROR]), st.integers(0, 255))
 @settings(max_examples=100, derandomize=True, deadline=None)
-def test_the_caller_reads_what_the_daemon_writes(body: bytes, kind: Kind, code: int) -> None:
+def test_the_caller_reads_what_the_daemon_writes(body: bytes, kind: FrameKind, code: int) -> None:
     asking = caller(Wire())
     asking.rest = encode_frame(kind, body, exit=code) + b"more"
     assert asking.receive() == (kind.value.encode(), {b"exit": str(code).encode()}, body)
@@ -187,7 +187,9 @@ def test_the_caller_reads_what_the_daemon_writes(body: bytes, kind: Kind, code: 
 @pytest.mark.parametrize(("fields", "prompt"), [({}, False), ({"prompt": 1}, True), ({"prompt": 0}, False)])
 def test_the_caller_reads_past_frames_that_only_say_that_it_is_held(fields: dict[str, int], prompt: bool) -> None:
     asking = caller(Wire())
-    held = encode_frame(Kind.HELD, **fields)
-    asking.rest = encode_frame(Kind.HELD) + held * 3 + encode_frame(Kind.HELD) + encode_frame(Kind.PASS, b"why")
+    held = encode_frame(FrameKind.HELD, **fields)
+    asking.rest = (
+        encode_frame(FrameKind.HELD) + held * 3 + encode_frame(FrameKind.HELD) + encode_frame(FrameKind.PASS, b"why")
+    )
     assert asking.answer() == (b"pass", {}, b"why")
     assert asking.prompt is prompt, "once told, it stays told"

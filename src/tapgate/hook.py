@@ -38,7 +38,7 @@ def leave(sentence: str) -> None:
     posix._exit(0)
 
 
-class Caller:
+class Hook:
     """`silence_s` is how long a daemon may be silent before its first sign of life, `beat_s` how long after one, and
     `restart_s` how long it may take to come back after the connection broke."""
 
@@ -305,7 +305,7 @@ def main(argv: "list[str]") -> None:
         spans = [0.0]
     if not given["--socket"] or not all(span > 0 for span in spans):
         leave("--socket and a positive --deadline-s are needed; run `tapgate hooks print`")
-    caller = Caller(given["--socket"], given["--agent"], *spans)
+    caller = Hook(given["--socket"], given["--agent"], *spans)
     _signal.signal(_signal.SIGTERM, lambda *_: caller.go(b"terminated", 143))
     _signal.signal(_signal.SIGINT, lambda *_: caller.go(b"terminated", 130))
     body = caller.read_stdin()

@@ -39,7 +39,7 @@ class Decision:
 NO_OPINION = Decision(Verdict.NONE)
 
 
-class Act(StrEnum):
+class Action(StrEnum):
     """What pressing a button does."""
 
     DECIDE = "decide"
@@ -72,7 +72,7 @@ class Choice:
 
     key: str
     label: str
-    act: Act
+    action: Action
     decision: Decision = NO_OPINION
     tone: Tone = Tone.PLAIN
     saved: str = ""  # in words, the standing permission that this choice writes
@@ -97,7 +97,7 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ToolCall:
     """The tool call in question, as far as one call can be told from another.
 
     The permission event carries no call id, so the same call is recognised later by session, subagent, tool and
@@ -141,7 +141,7 @@ class Request:
     id: str
     caller: Caller
     event: str
-    call: Call
+    call: ToolCall
     input: Mapping[str, Json]
     choices: tuple[Choice, ...]
     digest: str  # of the raw bytes: the same id with other bytes is another request, and is refused
@@ -190,7 +190,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Background:
+class Context:
     """What was seen around a request when it came: it helps to decide, and any of it may be missing."""
 
     why: str = ""  # the agent's last words before the call
@@ -198,7 +198,7 @@ class Background:
     links: tuple[Link, ...] = ()
 
 
-NO_BACKGROUND = Background()
+NO_CONTEXT = Context()
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,7 +304,7 @@ class Prompt:
     """A message that asks somebody for a text: what for, and for a form, to which question."""
 
     user_id: int
-    purpose: Act = Act.ASK_REASON
+    purpose: Action = Action.ASK_REASON
     question: int = 0
 
 
@@ -364,7 +364,7 @@ class Card:
     restarted: bool = False  # what was tapped or written before a restart may be forgotten
     from_journal: bool = False  # who answered, and what, is known from the journal alone
     version: int = 0
-    background: Background = NO_BACKGROUND
+    context: Context = NO_CONTEXT
     risks: tuple[Risk, ...] = ()
     draft: Draft = NO_DRAFT
     listed: tuple[Request, ...] = ()

@@ -19,7 +19,7 @@ MAX_BODY_BYTES = 16 * 1024 * 1024
 MAX_HEADER_BYTES = 16 * 1024  # a path of 4096 bytes, percent-encoded, and room to spare
 
 
-class Kind(StrEnum):
+class FrameKind(StrEnum):
     ASK = "ask"  # caller: here is what the agent sent
     TAKEN = "taken"  # caller: the answer is on my stdout
     GONE = "gone"  # caller: I am leaving, and this is why
@@ -32,12 +32,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    kind: Kind
+    kind: FrameKind
     size_bytes: int
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
-def encode_frame(kind: Kind, body: bytes = b"", /, **fields: object) -> bytes:
+def encode_frame(kind: FrameKind, body: bytes = b"", /, **fields: object) -> bytes:
     """Surrogate escapes in values survive, so that any path the file system allows gets through."""
     words = [f"tapgate/{VERSION}", kind.value, str(len(body))]
     words += [
@@ -61,7 +61,7 @@ def decode_header(line: bytes) -> Header:
     if len(words) < 3:
         raise FrameError("the frame's header is too short")
     try:
-        kind = Kind(words[1].decode("ascii"))
+        kind = FrameKind(words[1].decode("ascii"))
     except ValueError:
         raise FrameError("the frame is of an unknown kind") from None
     if not words[2].isdigit() or len(words[2]) > 12:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tapgate.agents import DIALECTS, Heard
+from tapgate.agents import DIALECTS, AgentEvent
 from tapgate.model import Caller, Choice, Request
 
 FOLDER = Path(__file__).parent.parent / "data" / "captures"
@@ -17,7 +17,7 @@ CODEX_MATRIX = FOLDER / "codex-0.166.0" / "decision-matrix.json"
 ID = "0123456789abcdef" * 2
 
 
-def hear(raw: bytes, agent: str = "claude") -> Heard:
+def hear(raw: bytes, agent: str = "claude") -> AgentEvent:
     return DIALECTS[agent].parse(ID, Caller(agent=agent, deadline_s=590.0), raw)
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapgate.agents import DIALECTS
-from tapgate.agents.dialect import Nothing
+from tapgate.agents.dialect import Ignored
 from tapgate.model import NO_OPINION, Decision, Request, Verdict
 
 from .captures import CODEX, CODEX_MATRIX, answer, ask, event, hear
@@ -52,7 +52,7 @@ def shape(value: object) -> object:
 def test_every_recorded_payload_is_understood(path: Path) -> None:
     heard = hear(path.read_bytes(), "codex")
     if "PermissionRequest" not in path.name:
-        assert heard == Nothing("PreToolUse")
+        assert heard == Ignored("PreToolUse")
         return
     value = json.loads(path.read_bytes())
     assert isinstance(heard, Request)

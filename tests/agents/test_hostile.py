@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tapgate.agents import DIALECTS
 from tapgate.agents.dialect import MOST_DEPTH, MOST_VALUES
 from tapgate.errors import InputError
-from tapgate.model import Act, Decision, Request, Verdict
+from tapgate.model import Action, Decision, Request, Verdict
 from tapgate.wire import MAX_BODY_BYTES
 
 from .captures import CLAUDE, CODEX, ask, event, hear
@@ -40,7 +40,7 @@ def listen(raw: bytes, agent: str) -> str | None:
         return str(error)
     if isinstance(heard, Request):
         for choice in heard.choices:
-            if choice.act not in (Act.DECIDE, Act.CONFIRM, Act.ASK_REASON):
+            if choice.action not in (Action.DECIDE, Action.CONFIRM, Action.ASK_REASON):
                 continue
             output = DIALECTS[agent].render(heard, choice.decision)
             assert json.loads(output)

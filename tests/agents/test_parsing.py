@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tapgate.agents import dialect_of, parse_request
-from tapgate.agents.dialect import Nothing
+from tapgate.agents.dialect import Ignored
 from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
-from tapgate.model import Act, Caller, Choice, Request, Verdict
+from tapgate.model import Action, Caller, Choice, Request, Verdict
 
 from . import forms
 from .captures import CLAUDE, FOLDER, ID, ask, event, hear
@@ -43,8 +43,8 @@ def test_every_recorded_payload_becomes_the_right_thing(path: Path) -> None:
         "SubagentStop": SessionMoved,
         "SessionStart": SessionMoved,
         "SessionEnd": SessionEnded,
-        "Notification": Nothing,
-        "SubagentStart": Nothing,
+        "Notification": Ignored,
+        "SubagentStart": Ignored,
     }
     assert type(hear(path.read_bytes())) is expected[path.name.partition(".")[0]]
 
@@ -165,7 +165,7 @@ def test_what_moves_a_session_is_told_with_its_prompt() -> None:
 
 def test_a_compacted_session_goes_on_and_keeps_its_questions() -> None:
     compacted = json.loads(recorded("SessionStart.json")) | {"source": "compact"}
-    assert heard_of(compacted) == Nothing("SessionStart")
+    assert heard_of(compacted) == Ignored("SessionStart")
 
 
 @pytest.mark.parametrize("form", forms.PERMISSIONS.values(), ids=forms.PERMISSIONS)
@@ -185,7 +185,7 @@ def test_every_older_permission_request_becomes_a_request(form: dict[str, Any]) 
 def test_every_tool_can_be_asked_about(name: str, tool: str, tool_input: dict[str, Any]) -> None:
     request = ask(event(hook_event_name=name, tool_name=tool, tool_input=tool_input))
     assert (request.event, request.call.tool, request.input) == (name, tool, tool_input)
-    verdicts = {choice.decision.verdict for choice in request.choices if choice.act is Act.DECIDE}
+    verdicts = {choice.decision.verdict for choice in request.choices if choice.action is Action.DECIDE}
     assert verdicts == ({Verdict.DENY} if request.form else {Verdict.ALLOW, Verdict.DENY})
     assert ("m" in {choice.key for choice in request.choices}) is bool(request.editable)
 
@@ -201,7 +201,7 @@ def test_older_reports_of_an_ended_call_are_understood(form: dict[str, Any]) -> 
 
 def test_an_ended_call_without_its_input_settles_nothing() -> None:
     """It cannot be told from another call, so nobody's card may change because of it."""
-    assert heard_of(forms.TOOL_END_WITHOUT_INPUT) == Nothing("PostToolUse")
+    assert heard_of(forms.TOOL_END_WITHOUT_INPUT) == Ignored("PostToolUse")
 
 
 def test_older_moves_of_a_session_are_understood() -> None:
@@ -215,13 +215,13 @@ def test_older_moves_of_a_session_are_understood() -> None:
 
 def test_a_subagent_s_stop_without_its_id_is_not_taken_for_the_main_thread_s() -> None:
     """Older versions do not say which subagent stopped; the main thread may be waiting for an answer meanwhile."""
-    assert heard_of(forms.SUBAGENT_STOP) == Nothing("SubagentStop")
+    assert heard_of(forms.SUBAGENT_STOP) == Ignored("SubagentStop")
     assert heard_of({**forms.SUBAGENT_STOP, "agent_id": "a1"}) == SessionMoved("abc123", "a1", Move.STOP)
 
 
 @pytest.mark.parametrize("form", forms.UNHEEDED.values(), ids=forms.UNHEEDED)
 def test_what_calls_for_nothing_is_understood_all_the_same(form: dict[str, Any]) -> None:
-    assert heard_of(form) == Nothing(form["hook_event_name"])
+    assert heard_of(form) == Ignored(form["hook_event_name"])
 
 
 def _unsealed(request: Request) -> list[Choice]:
@@ -242,15 +242,15 @@ def test_unknown_fields_are_normal_wherever_they_stand() -> None:
 
 def test_a_permission_request_offers_allow_three_ways_to_deny_and_its_suggestions() -> None:
     request = ask(recorded("PermissionRequest.Bash.1.json"))
-    assert [(choice.key, choice.label, choice.act) for choice in request.choices] == [
-        ("a", "Allow", Act.DECIDE),
-        ("d", "Deny", Act.DECIDE),
-        ("m", "Edit…", Act.ASK_EDIT),
-        ("r", "Deny with a reason…", Act.ASK_REASON),
-        ("x", "Deny and stop", Act.DECIDE),
+    assert [(choice.key, choice.label, choice.action) for choice in request.choices] == [
+        ("a", "Allow", Action.DECIDE),
+        ("d", "Deny", Action.DECIDE),
+        ("m", "Edit…", Action.ASK_EDIT),
+        ("r", "Deny with a reason…", Action.ASK_REASON),
+        ("x", "Deny and stop", Action.DECIDE),
         # Any package may be fetched by it, and its scripts run: that takes a second tap.
-        ("s0", "Always allow `npm install *`, `npm test *` in this project", Act.CONFIRM),
-        ("n0", "Always allow `npm install *`, `npm test *` in this session", Act.CONFIRM),
+        ("s0", "Always allow `npm install *`, `npm test *` in this project", Action.CONFIRM),
+        ("n0", "Always allow `npm install *`, `npm test *` in this session", Action.CONFIRM),
     ]
 
 

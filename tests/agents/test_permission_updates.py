@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from tapgate.agents.permission_updates import MOST_RULES, why_careful
 from tapgate.agents.suggestions import choices_of
-from tapgate.model import Act, Card, Draft, Phase
+from tapgate.model import Action, Card, Draft, Phase
 from tapgate.telegram.card import fits, render_card
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.text import units
 
@@ -21,7 +21,7 @@ from .captures import ask, event
 
 PROJECT = "/home/dev/shop"
 NPM = {"toolName": "Bash", "ruleContent": "npm test *"}
-PLAIN = Setting(clock=lambda wall: "08:09", mask=False)
+PLAIN = DisplayOptions(clock=lambda wall: "08:09", mask=False)
 
 
 def rules(*listed: Any, kind: str = "addRules", behavior: Any = "allow", destination: Any = "localSettings") -> Any:
@@ -143,32 +143,34 @@ TWO_TAPS = [
 ]
 
 
-def act_of(entry: Any) -> Act:
+def act_of(entry: Any) -> Action:
     (choice,) = (found for found in choices_of([entry], project=PROJECT) if found.key == "s0")
-    return choice.act
+    return choice.action
 
 
 @pytest.mark.parametrize("entry", ONE_TAP, ids=json.dumps)
 def test_narrow_and_stricter_updates_take_one_tap(entry: Any) -> None:
     assert why_careful(entry, project=PROJECT) is None
-    assert act_of(entry) is Act.DECIDE
+    assert act_of(entry) is Action.DECIDE
 
 
 @pytest.mark.parametrize("entry", TWO_TAPS, ids=lambda entry: json.dumps(entry)[:100])
 def test_broad_and_unknown_updates_take_two_taps(entry: Any) -> None:
     assert why_careful(entry, project=PROJECT)
-    assert act_of(entry) is Act.CONFIRM
+    assert act_of(entry) is Action.CONFIRM
 
 
 def test_the_same_rule_for_a_session_is_judged_by_itself() -> None:
     """In all projects it takes two taps, in this session one."""
-    acts = {choice.key: choice.act for choice in choices_of([rules(NPM, destination="userSettings")], project=PROJECT)}
-    assert acts == {"s0": Act.CONFIRM, "n0": Act.DECIDE}
+    acts = {
+        choice.key: choice.action for choice in choices_of([rules(NPM, destination="userSettings")], project=PROJECT)
+    }
+    assert acts == {"s0": Action.CONFIRM, "n0": Action.DECIDE}
 
 
 def test_a_plan_is_approved_with_its_edits_by_one_tap() -> None:
     request = ask(event(tool_name="ExitPlanMode", tool_input={"plan": "x"}))
-    assert {choice.key: choice.act for choice in request.choices}["e"] is Act.DECIDE
+    assert {choice.key: choice.action for choice in request.choices}["e"] is Action.DECIDE
 
 
 @pytest.mark.parametrize(
@@ -261,10 +263,10 @@ ENTRY = st.fixed_dictionaries(
 @given(st.lists(ENTRY | VALUE, max_size=4))
 def test_suggestions_of_any_shape_break_no_card(entries: list[Any]) -> None:
     request = ask(event(permission_suggestions=entries, cwd=PROJECT))
-    fits(request, _card(request, Draft()).background, PLAIN)
+    fits(request, _card(request, Draft()).context, PLAIN)
     for draft in (Draft(), *(Draft(confirming=choice.key) for choice in request.choices)):
         card = _card(request, draft)
-        for setting in (PLAIN, Setting(clock=lambda wall: "08:09")):
+        for setting in (PLAIN, DisplayOptions(clock=lambda wall: "08:09")):
             assert units(render_card(card, setting)) <= 4096
         assert keyboard_of(card)
 
@@ -287,7 +289,7 @@ def test_what_goes_back_stands_on_the_button_or_is_spelled_out(entry: dict[str, 
         text = " ".join((choice.label, *choice.explained))
         plain = text + json.dumps(text, ensure_ascii=False)
         said = {"null", "[]", "{}", "", *SAID}
-        if choice.act is Act.CONFIRM or entry.get("type") in KNOWN:
+        if choice.action is Action.CONFIRM or entry.get("type") in KNOWN:
             missing = [leaf for leaf in leaves(update) if leaf not in said and leaf not in plain]
             assert not [leaf for leaf in missing if json.dumps(leaf, ensure_ascii=False)[1:-1] not in plain], text
 

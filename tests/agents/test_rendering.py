@@ -10,7 +10,7 @@ import pytest
 from tapgate.agents import DIALECTS
 from tapgate.agents.claude import ACCEPT_EDITS
 from tapgate.desk.drafts import answer_of, with_pick
-from tapgate.model import NO_OPINION, Act, Decision, Draft, Request, Verdict
+from tapgate.model import NO_OPINION, Action, Decision, Draft, Request, Verdict
 
 from . import forms
 from .captures import CLAUDE, answer, ask, event, hear, press
@@ -147,7 +147,7 @@ def test_only_what_was_suggested_can_be_granted() -> None:
         if heard.call.tool == "ExitPlanMode":
             received = [ACCEPT_EDITS]  # the one thing that a plan's approval may switch, as its own dialog does
         for choice in heard.choices:
-            if choice.act not in (Act.DECIDE, Act.CONFIRM):
+            if choice.action not in (Action.DECIDE, Action.CONFIRM):
                 continue
             output = json.loads(DIALECTS["claude"].render(heard, choice.decision))["hookSpecificOutput"]
             granted = output.get("decision", {}).get("updatedPermissions", [])

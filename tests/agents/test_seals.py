@@ -9,12 +9,12 @@ from dataclasses import replace
 import pytest
 
 from tapgate.desk.seals import sealed
-from tapgate.model import Act, Choice, Decision, Verdict
+from tapgate.model import Action, Choice, Decision, Verdict
 
 from .captures import CLAUDE, ask, event, hear
 
 ENTRY = {"type": "addRules", "rules": [{"toolName": "Bash"}], "behavior": "allow", "destination": "session"}
-CHOICE = Choice("s0", "Always allow `Bash`", Act.DECIDE, Decision(Verdict.ALLOW, "m", updates=(ENTRY,)))
+CHOICE = Choice("s0", "Always allow `Bash`", Action.DECIDE, Decision(Verdict.ALLOW, "m", updates=(ENTRY,)))
 
 
 def seal(choice: Choice) -> str:
@@ -26,7 +26,7 @@ def seal(choice: Choice) -> str:
     [
         replace(CHOICE, key="s1"),
         replace(CHOICE, label="Always allow `Bash` "),
-        replace(CHOICE, act=Act.ASK_REASON),
+        replace(CHOICE, action=Action.ASK_REASON),
         replace(CHOICE, decision=replace(CHOICE.decision, verdict=Verdict.DENY)),
         replace(CHOICE, decision=replace(CHOICE.decision, message="n")),
         replace(CHOICE, decision=replace(CHOICE.decision, interrupt=True)),

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tapgate.agents.suggestions import MOST_JUDGED, MOST_SUGGESTIONS, TOO_MANY, words_of
-from tapgate.model import Act
+from tapgate.model import Action
 
 from .captures import ask, event
 
@@ -256,7 +256,7 @@ def test_more_rules_than_can_be_checked_take_a_second_tap() -> None:
     """Small requests are read in the event loop, so the work for one is bounded; what is not judged is not narrow."""
     entries = [rules("addRules", rules=[{"toolName": "Bash", "ruleContent": f"npm run t{n}"}] * 5) for n in range(20)]
     choices = [choice for choice in ask(event(permission_suggestions=entries)).choices if choice.saved]
-    acts = [choice.act for choice in choices if choice.key.startswith("s")]
+    acts = [choice.action for choice in choices if choice.key.startswith("s")]
     judged = MOST_JUDGED // 5
-    assert acts == [Act.DECIDE] * judged + [Act.CONFIRM] * (20 - judged)
+    assert acts == [Action.DECIDE] * judged + [Action.CONFIRM] * (20 - judged)
     assert TOO_MANY + "." in choices[-1].explained

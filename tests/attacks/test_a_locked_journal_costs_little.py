@@ -17,7 +17,7 @@ from tapgate.desk.events import Posted, SessionEnded
 from tapgate.journal import Journal, TrailQuery
 from tapgate.journal.patience import Patience
 from tapgate.model import Copy, Instant
-from tapgate.wire import Kind
+from tapgate.wire import FrameKind
 from tests.builders import ADA, event_bytes, make_request
 from tests.daemon.fakes import Diary, FakeLine, FakePhones
 from tests.e2e.world import World, finish, new_world
@@ -81,7 +81,7 @@ async def test_ten_questions_at_once_spend_the_whole_wait_once(tmp_path: Path) -
                 group.start_soon(engine.ask, make_request(number, session=f"s{number}"), line)
         await engine.handle(Posted(request.id, Copy(ADA.chat_id, 10), 0))
         await engine.handle(SessionEnded("before", "exit"))
-        assert [line.sent.kind if line.sent else None for line in (*lines, waiting)] == [Kind.PASS] * 11
+        assert [line.sent.kind if line.sent else None for line in (*lines, waiting)] == [FrameKind.PASS] * 11
         assert patience.long_waits == 1
     await engine.catch_up()
     rows = await journal.trail(TrailQuery())

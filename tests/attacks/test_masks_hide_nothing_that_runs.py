@@ -21,9 +21,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tapgate.desk.case import Case
-from tapgate.model import NO_BACKGROUND, Act, Background, Card, Draft, OnDisk, Request
+from tapgate.model import NO_CONTEXT, Action, Card, Context, Draft, OnDisk, Request
 from tapgate.risk.assess import assess_request, with_changed_file
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tests.builders import at, event_bytes, make_request
 from tests.e2e.world import ADA, LINUS, Message, World, finish, new_world
 from tests.telegram.cards import SETTING, fits, shown
@@ -109,19 +109,21 @@ ATTACKS = (
 )
 
 
-def prepared(request: Request, background: Background = NO_BACKGROUND, setting: Setting = SETTING) -> Card:
+def prepared(request: Request, context: Context = NO_CONTEXT, setting: DisplayOptions = SETTING) -> Card:
     """The card as the daemon posts it: with what is risky, and whether all of it fits."""
     case = Case(request=request, asked=at(0), deadline=at(590).mono, chats=(1001,))
-    case.risks = with_changed_file(assess_request(request, home="/home/dev"), background)
-    case.fits = fits(request, background, setting)
-    case.background = background
+    case.risks = with_changed_file(assess_request(request, home="/home/dev"), context)
+    case.fits = fits(request, context, setting)
+    case.context = context
     return case.card()
 
 
 def asks_twice(card: Card) -> bool:
     """The risk stands on the card, and no button allows anything with one tap."""
     named = any(risk.asks_twice for risk in card.risks)
-    at_once = [choice for choice in card.choices if choice.act is Act.DECIDE and choice.decision.verdict == "allow"]
+    at_once = [
+        choice for choice in card.choices if choice.action is Action.DECIDE and choice.decision.verdict == "allow"
+    ]
     return named and not at_once and "Runs text that is hidden here" in shown(card)
 
 
@@ -243,7 +245,7 @@ def test_an_edit_whose_name_stands_in_the_file_is_seen() -> None:
     """The file names the variable and runs it, the edit brings the value: the card shows a mask, and says so."""
     fields = {"file_path": "/home/dev/shop/a.py", "old_string": "x", "new_string": "Qx9zKp2mW7"}
     seen = OnDisk(0.0, blocks=("-password = 'x'\n+password = 'Qx9zKp2mW7'\n import os\n os.system('./' + password)",))
-    card = prepared(make_request(tool="Edit", tool_input=fields, suggestions=()), Background(on_disk=seen))
+    card = prepared(make_request(tool="Edit", tool_input=fields, suggestions=()), Context(on_disk=seen))
     assert asks_twice(card), shown(card)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.wire import Kind, decode_header, encode_frame
+from tapgate.wire import FrameKind, decode_header, encode_frame
 from tests.builders import event_bytes
 from tests.e2e.test_approval import ALLOW, decision
 from tests.e2e.test_restart import FORM, journaled_card, old_button, trail
@@ -120,7 +120,7 @@ def test_a_forged_answer_whose_caller_is_gone_is_not_called_allowed(world: World
     world.start_daemon()
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(str(world.socket_path))
-        sock.sendall(encode_frame(Kind.TAKEN, id=request_id))
+        sock.sendall(encode_frame(FrameKind.TAKEN, id=request_id))
         card = world.says(card, "The journal says that Ada said allow")
     assert "Allowed by" not in card["text"] and "✅" not in card["text"]
 
@@ -185,13 +185,13 @@ class Impostor(threading.Thread):
 
     def __init__(self, world: World, request_id: str, body: bytes) -> None:
         super().__init__(daemon=True)
-        self.kind: Kind | None = None
+        self.kind: FrameKind | None = None
         self.body = b""
         self._sock = socket.socket(socket.AF_UNIX)
         self._sock.settimeout(PATIENCE_S * 2)
         self._sock.connect(str(world.socket_path))
         fields = {"id": request_id, "agent": "claude", "deadline_s": 500, "pid": 1, "parent": 1, "attended": 1}
-        self._sock.sendall(encode_frame(Kind.ASK, body, project="/home/dev/shop", **fields))
+        self._sock.sendall(encode_frame(FrameKind.ASK, body, project="/home/dev/shop", **fields))
         self.start()
 
     def run(self) -> None:
@@ -199,7 +199,7 @@ class Impostor(threading.Thread):
             for line in stream:
                 header = decode_header(line.rstrip(b"\n"))
                 body = stream.read(header.size_bytes)
-                if header.kind in (Kind.REPLY, Kind.PASS, Kind.ERROR):
+                if header.kind in (FrameKind.REPLY, FrameKind.PASS, FrameKind.ERROR):
                     self.kind, self.body = header.kind, body
                     return
 

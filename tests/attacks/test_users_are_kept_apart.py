@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tapgate.risk.assess import assess
-from tapgate.wire import Kind, encode_frame
+from tapgate.wire import FrameKind, encode_frame
 from tests.builders import event_bytes, request_id
 from tests.e2e.world import finish, new_world, read_line
 from tests.service.test_own_user import DAEMON, PYTHON, START, Own
@@ -178,13 +178,15 @@ def test_status_tells_each_user_of_their_own_sessions_only(shared: Shared) -> No
 def test_a_request_id_is_of_use_to_its_own_user_only(shared: Shared) -> None:
     """Somebody who got hold of another user's request id can neither take that question over nor confirm its answer."""
     shared.start()
-    frame = encode_frame(Kind.ASK, event_bytes(), id=request_id(7), agent="claude", deadline_s=300, pid=1, parent=1)
+    frame = encode_frame(
+        FrameKind.ASK, event_bytes(), id=request_id(7), agent="claude", deadline_s=300, pid=1, parent=1
+    )
     shared.say(ALICE, frame)
     card = shared.world.open_card()
     assert b"belongs to another question" in finish(shared.say(EVE, frame))[0]
     shared.world.tap(card, "Allow")
     shared.world.says(card, "Allow")
-    confirming = encode_frame(Kind.TAKEN, id=request_id(7))
+    confirming = encode_frame(FrameKind.TAKEN, id=request_id(7))
     assert finish(shared.say(EVE, confirming)) == (b"", b"", 0)
     sent = shared.status(ALICE)
     assert sent["open_requests"] == 1, "its own caller has not confirmed it yet"

@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.cards.diff import Line, brief, diff_lines, hunks, in_full, split_lines
+from tapgate.cards.diff import DiffLine, brief, diff_lines, hunks, in_full, split_lines
 
 lines = st.lists(st.sampled_from(["a", "b", "c", "", "}", "x = 1"]), max_size=30)
 
 
-def sides(found: list[Line]) -> tuple[list[str], list[str]]:
+def sides(found: list[DiffLine]) -> tuple[list[str], list[str]]:
     return [line for sign, line in found if sign in " -"], [line for sign, line in found if sign in " +"]
 
 

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import anyio
 
-from tapgate.daemon.engine import Line, Phones
-from tapgate.daemon.recorder import Records
+from tapgate.daemon.engine import CallerConnection, Front
+from tapgate.daemon.recorder import Journal
 from tapgate.desk.effects import (
     AnsweredEntry,
     AnswerTap,
@@ -29,8 +29,8 @@ from tapgate.desk.effects import (
     Withdraw,
 )
 from tapgate.errors import JournalError
-from tapgate.model import Background, Outcome, Request
-from tapgate.wire import Kind, decode_header
+from tapgate.model import Context, Outcome, Request
+from tapgate.wire import FrameKind, decode_header
 
 PATIENCE_S = 120.0
 Found = TypeVar("Found")
@@ -47,7 +47,7 @@ class Recorded:
 class Sent:
     """A frame that a caller got."""
 
-    kind: Kind
+    kind: FrameKind
     body: bytes
 
 
@@ -105,7 +105,7 @@ class FakePhones:
         self.does_fit = True
         self.shatter: type[Exception] | None = None
 
-    def fits(self, request: Request, background: Background) -> bool:
+    def fits(self, request: Request, context: Context) -> bool:
         if self.shatter is not None:
             raise self.shatter("the phone is broken")
         return self.does_fit
@@ -192,6 +192,6 @@ class FakeLine:
                 self.handed_over.set()
 
 
-def _fit(diary: Diary) -> tuple[Phones, Records, Line]:
+def _fit(diary: Diary) -> tuple[Front, Journal, CallerConnection]:
     """The type checker's proof that each stands where the real one stands."""
     return FakePhones(diary), FakeRecords(diary), FakeLine(diary)

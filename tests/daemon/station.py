@@ -21,7 +21,7 @@ from tapgate.desk.desk import Desk
 from tapgate.desk.effects import Post
 from tapgate.desk.memory import Remembered
 from tapgate.model import Card, Instant
-from tapgate.wire import Header, Kind, decode_header, encode_frame
+from tapgate.wire import FrameKind, Header, decode_header, encode_frame
 from tests.builders import ADA, event_bytes, request_id, tap_on
 from tests.daemon.fakes import PATIENCE_S, Diary, FakePhones, FakeRecords
 
@@ -61,7 +61,7 @@ class Guest:
     async def is_refused(self, words: str) -> bool:
         """Whether an error frame with these words comes, and then the end."""
         header, body = await self.hear()
-        assert header.kind is Kind.ERROR, (header, body)
+        assert header.kind is FrameKind.ERROR, (header, body)
         assert words in body.decode(), body
         return await self.is_dropped()
 
@@ -81,7 +81,7 @@ class Station:
     path: Path
     desk: Desk
     engine: Engine
-    phones: FakePhones
+    front: FakePhones
     records: FakeRecords
     diary: Diary
     listener: Listener
@@ -117,7 +117,7 @@ class Station:
         guest = await self.waiting(number)
         await self.tap(number, "d")
         header, body = await guest.hear()
-        assert header.kind is Kind.REPLY and b'"deny"' in body
+        assert header.kind is FrameKind.REPLY and b'"deny"' in body
         await guest.hang_up()
 
 
@@ -125,7 +125,7 @@ def ask_frame(number: int = 1, body: bytes | None = None, **fields: str) -> byte
     """A question as the hook would send it. Each number has a session of its own, so none supersedes another."""
     words = {"id": request_id(number), "agent": "claude", "deadline_s": "60", "pid": "0", "parent": "0"}
     body = event_bytes(session=f"session-{number}") if body is None else body
-    return encode_frame(Kind.ASK, body, **{**words, **fields})
+    return encode_frame(FrameKind.ASK, body, **{**words, **fields})
 
 
 @asynccontextmanager
@@ -142,11 +142,11 @@ async def new_station(
 ) -> AsyncIterator[Station]:
     diary, guests, peer = Diary(), list[Guest](), Peer(os.getuid())
     desk = Desk([ADA], hold_s=hold_s)
-    phones, records = FakePhones(diary), FakeRecords(diary)
+    front, records = FakePhones(diary), FakeRecords(diary)
     home = Path(tempfile.mkdtemp(prefix="tg-", dir="/tmp"))  # short: socket paths must stay under 104 bytes
     try:
         engine = Engine(desk, records, clock=lambda: Instant(time.monotonic(), time.time()), report=diary.report)
-        engine.connect(phones)
+        engine.connect(front)
         path = home / "run" / "daemon.sock"
         listener = Listener(
             open_socket(path),
@@ -165,7 +165,7 @@ async def new_station(
             await group.start(engine.run)
             await engine.restore(remembered)
             await group.start(listener.run)
-            station = Station(path, desk, engine, phones, records, diary, listener, guests, peer)
+            station = Station(path, desk, engine, front, records, diary, listener, guests, peer)
             yield station
             group.cancel_scope.cancel()
     finally:

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.daemon.admission import Admission, Place
+from tapgate.daemon.admission import Admission, CallerPlace
 from tapgate.errors import FrameError
 
 
-def enter(admission: Admission, stack: ExitStack) -> Place:
+def enter(admission: Admission, stack: ExitStack) -> CallerPlace:
     return stack.enter_context(admission.place(lambda: None))
 
 
-def full(admission: Admission, stack: ExitStack, count: int, *, whole: bool) -> list[Place]:
+def full(admission: Admission, stack: ExitStack, count: int, *, whole: bool) -> list[CallerPlace]:
     places = [enter(admission, stack) for _ in range(count)]
     for place in places if whole else ():
         admission.settle(place)
@@ -82,8 +82,8 @@ steps = st.lists(
 def test_neither_limit_is_ever_exceeded_and_nothing_is_lost(steps: list[tuple[str, int, int]]) -> None:
     """Whatever callers do, those who are in take no more than is allowed, and an empty house has room for all."""
     admission = Admission(most_callers=4, most_bytes=20)
-    here: list[tuple[ExitStack, Place]] = []
-    whole: set[Place] = set()
+    here: list[tuple[ExitStack, CallerPlace]] = []
+    whole: set[CallerPlace] = set()
     for what, which, size in steps:
         try:
             if what == "enter":

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.daemon.context import look_around
-from tapgate.daemon.disk import MOST_BYTES, Found, read_in_project
+from tapgate.daemon.context import gather_context
+from tapgate.daemon.disk import MOST_BYTES, FileOnDisk, read_in_project
 from tapgate.model import Request
 from tests.builders import make_request
 
@@ -23,22 +23,22 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def read(home: Path, path: str | Path, project: str | Path = "") -> Found | None:
+def read(home: Path, path: str | Path, project: str | Path = "") -> FileOnDisk | None:
     return read_in_project(str(path), project=str(project or home / "shop"), home=str(home))
 
 
 def test_a_file_of_the_project_is_read(home: Path) -> None:
-    assert read(home, home / "shop" / "src" / "app.py") == Found("print(1)\n", 9)
+    assert read(home, home / "shop" / "src" / "app.py") == FileOnDisk("print(1)\n", 9)
 
 
 def test_a_file_that_is_not_there_is_new(home: Path) -> None:
-    assert read(home, home / "shop" / "src" / "new.py") == Found(is_new=True)
-    assert read(home, home / "shop" / "no" / "such" / "dir.py") == Found(is_new=True)
+    assert read(home, home / "shop" / "src" / "new.py") == FileOnDisk(is_new=True)
+    assert read(home, home / "shop" / "no" / "such" / "dir.py") == FileOnDisk(is_new=True)
 
 
 def test_a_project_behind_a_link_is_the_same_project(home: Path) -> None:
     (home / "link").symlink_to(home / "shop")
-    found = Found("print(1)\n", 9)
+    found = FileOnDisk("print(1)\n", 9)
     assert read(home, home / "link" / "src" / "app.py", home / "link") == found
     assert read(home, home / "shop" / "src" / "app.py", home / "link") == found
 
@@ -100,9 +100,9 @@ def test_of_a_large_or_binary_file_only_the_size_is_told(home: Path) -> None:
     (shop / "large.txt").write_bytes(b"x" * (MOST_BYTES + 1))
     (shop / "zero.bin").write_bytes(b"a\0b")
     (shop / "latin.txt").write_bytes(b"\xff\xfe")
-    assert read(home, shop / "large.txt") == Found(size_bytes=MOST_BYTES + 1)
-    assert read(home, shop / "zero.bin") == Found(size_bytes=3)
-    assert read(home, shop / "latin.txt") == Found(size_bytes=2)
+    assert read(home, shop / "large.txt") == FileOnDisk(size_bytes=MOST_BYTES + 1)
+    assert read(home, shop / "zero.bin") == FileOnDisk(size_bytes=3)
+    assert read(home, shop / "latin.txt") == FileOnDisk(size_bytes=2)
 
 
 def test_odd_paths_are_left_out(home: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_request_gets_the_file_as_it_stands(home: Path) -> None:
         tool="Write", tool_input={"file_path": path, "content": "print(2)\n"}, cwd=str(home / "shop")
     )
     request = _in(request, home / "shop")
-    found = look_around(request, home=str(home), now=5.0).on_disk
+    found = gather_context(request, home=str(home), now=5.0).on_disk
     assert found is not None
     assert (found.at, found.size_bytes, found.diff) == (5.0, 9, "-print(1)\n+print(2)")
 
@@ -130,7 +130,7 @@ def test_a_call_that_only_reads_gets_nothing_of_the_file(home: Path) -> None:
     for tool in ("Read", "Bash"):
         path = str(home / "shop" / "src" / "app.py")
         request = _in(make_request(tool=tool, tool_input={"file_path": path}), home / "shop")
-        assert look_around(request, home=str(home), now=5.0).on_disk is None
+        assert gather_context(request, home=str(home), now=5.0).on_disk is None
 
 
 def _in(request: Request, project: Path) -> Request:
@@ -153,4 +153,4 @@ def test_a_checkout_that_an_agent_made_for_itself_is_a_project(home: Path) -> No
     tree = home / "shop" / ".claude" / "worktrees" / "fix"
     tree.mkdir(parents=True)
     (tree / "app.py").write_text("print(2)\n")
-    assert read(home, tree / "app.py", tree) == Found("print(2)\n", 9)
+    assert read(home, tree / "app.py", tree) == FileOnDisk("print(2)\n", 9)

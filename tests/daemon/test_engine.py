@@ -19,7 +19,7 @@ from tapgate.desk.events import CallerGone, Left, Posted, PromptPosted, Replied,
 from tapgate.desk.memory import Remembered
 from tapgate.errors import FrameError
 from tapgate.model import (
-    Act,
+    Action,
     Card,
     Copy,
     Decision,
@@ -32,7 +32,7 @@ from tapgate.model import (
     Risk,
     Verdict,
 )
-from tapgate.wire import Kind
+from tapgate.wire import FrameKind
 from tests.builders import ADA, make_request, tap_on
 from tests.daemon.fakes import PATIENCE_S, Diary, FakeLine, FakePhones, FakeRecords, Recorded, Sent
 from tests.telegram import timelapse
@@ -49,9 +49,9 @@ class Room:
         self.diary = Diary()
         self.forward_s = 0.0
         self.desk = Desk([ADA], hold_s=hold_s)
-        self.phones, self.records = FakePhones(self.diary), FakeRecords(self.diary)
+        self.front, self.records = FakePhones(self.diary), FakeRecords(self.diary)
         self.engine = Engine(self.desk, self.records, clock=self.now, report=self.diary.report, examine=examine)
-        self.engine.connect(self.phones)
+        self.engine.connect(self.front)
 
     def now(self) -> Instant:
         mono = anyio.current_time() + self.forward_s
@@ -115,7 +115,7 @@ async def test_the_caller_has_nothing_while_the_disk_has_not() -> None:
         assert line.sent is None
         assert room.diary.all(AnswerTap) == []
         room.records.disk.set()
-    assert line.sent is not None and line.sent.kind is Kind.REPLY
+    assert line.sent is not None and line.sent.kind is FrameKind.REPLY
 
 
 async def test_an_update_is_confirmed_together_with_what_it_causes() -> None:
@@ -150,7 +150,7 @@ async def test_a_tap_before_the_caller_is_back_is_confirmed_after_its_answer_was
     handover = await room.engine.handle(tap_on(request), 77)
     assert handover is not None and not room.diary.items, "nothing is recorded, not even the offset"
     line = await room.ask(request)
-    assert line.sent is not None and line.sent.kind is Kind.REPLY
+    assert line.sent is not None and line.sent.kind is FrameKind.REPLY
     with anyio.fail_after(PATIENCE_S):
         await handover()
 
@@ -179,10 +179,10 @@ async def test_phones_that_fail_keep_nobody_from_an_answer() -> None:
     """One event ends three requests, and the phones break at the first of them."""
     room = Room()
     lines = [await room.ask(make_request(number, session=f"s{number}", deadline_s=50)) for number in (1, 2, 3)]
-    room.phones.shatter = RuntimeError
+    room.front.shatter = RuntimeError
     room.forward_s = 51
     await room.engine.handle(Ticked())
-    assert [line.sent is not None and line.sent.kind for line in lines] == [Kind.PASS] * 3
+    assert [line.sent is not None and line.sent.kind for line in lines] == [FrameKind.PASS] * 3
     assert any("the phone is broken" in report for report in room.diary.reports)
 
 
@@ -195,7 +195,7 @@ async def test_what_cannot_be_recorded_gets_no_opinion_and_a_clear_report(kind: 
     room.records.refuse = refuse(kind, SettledEntry)
     line = await room.ask(request)
     await room.engine.handle(tap_on(request))
-    assert line.sent is not None and line.sent.kind is Kind.PASS
+    assert line.sent is not None and line.sent.kind is FrameKind.PASS
     assert b"could not be recorded (the disk is full)" in line.sent.body
     assert "the disk is full" in room.diary.reports
     card = room.desk.card(request.id)
@@ -227,7 +227,9 @@ async def test_where_not_all_can_be_recorded_at_once_each_is_recorded_alone() ->
     await room.engine.handle(Ticked(), 90)
     assert [room.diary.outcome(request.id) for request in requests] == [Outcome.EXPIRED, None, Outcome.EXPIRED]
     assert room.diary.reports == ["bad entry"]
-    assert all(line.sent is not None and line.sent.kind is Kind.PASS for line in lines), "and each caller is let go"
+    assert all(line.sent is not None and line.sent.kind is FrameKind.PASS for line in lines), (
+        "and each caller is let go"
+    )
     assert [item.offset for item in room.diary.items if isinstance(item, Recorded)][-1] == 90
 
 
@@ -239,7 +241,7 @@ async def test_a_record_that_is_no_gate_keeps_nobody_from_an_answer() -> None:
     await room.engine.handle(Posted(request.id, COPY, 0))
     assert room.diary.reports == ["the disk is full"]
     await room.engine.handle(tap_on(request))
-    assert line.sent is not None and line.sent.kind is Kind.REPLY
+    assert line.sent is not None and line.sent.kind is FrameKind.REPLY
 
 
 async def test_how_a_request_ended_is_written_down_when_the_disk_has_room_again() -> None:
@@ -270,7 +272,11 @@ async def test_one_answer_that_cannot_be_recorded_keeps_no_other_from_its_caller
 
     room.records.refuse = refuse_second
     await room.engine.handle(tap_on(requests[0], "y", seal=yes.seal))
-    assert [line.sent.kind if line.sent else None for line in lines] == [Kind.REPLY, Kind.PASS, Kind.REPLY]
+    assert [line.sent.kind if line.sent else None for line in lines] == [
+        FrameKind.REPLY,
+        FrameKind.PASS,
+        FrameKind.REPLY,
+    ]
 
 
 # An answer that cannot be written
@@ -284,7 +290,7 @@ async def test_an_answer_that_cannot_be_rendered_is_no_opinion() -> None:
     request = replace(request, choices=choices)
     line = await room.ask(request)
     await room.engine.handle(tap_on(request))
-    assert line.sent == Sent(Kind.PASS, b"no opinion")
+    assert line.sent == Sent(FrameKind.PASS, b"no opinion")
     assert any("an answer could not be written" in report for report in room.diary.reports)
 
 
@@ -294,7 +300,7 @@ async def test_an_answer_for_an_agent_that_nobody_knows_any_more_is_no_opinion()
     request = replace(request, caller=replace(request.caller, agent="hal9000"))
     line = await room.ask(request)
     await room.engine.handle(tap_on(request))
-    assert line.sent is not None and line.sent.kind is Kind.PASS
+    assert line.sent is not None and line.sent.kind is FrameKind.PASS
 
 
 # One caller after the other
@@ -306,7 +312,7 @@ async def test_an_id_that_belongs_to_another_question_is_refused() -> None:
     with pytest.raises(FrameError, match="another question"):
         await room.ask(make_request(tool="Write"))
     await room.engine.handle(tap_on(request))
-    assert line.sent is not None and line.sent.kind is Kind.REPLY
+    assert line.sent is not None and line.sent.kind is FrameKind.REPLY
 
 
 async def test_only_the_last_line_counts_for_a_hang_up() -> None:
@@ -322,7 +328,7 @@ async def test_only_the_last_line_counts_for_a_hang_up() -> None:
 async def test_after_no_opinion_a_hang_up_is_no_news() -> None:
     room, request = Room(), make_request(deadline_s=0)
     line = await room.ask(request)
-    assert line.sent is not None and line.sent.kind is Kind.PASS
+    assert line.sent is not None and line.sent.kind is FrameKind.PASS
     assert not room.engine.hang_up(request.id, line)
 
 
@@ -351,7 +357,7 @@ async def test_a_cancelled_caller_leaves_nothing_half_done() -> None:
             assert not ended.is_set(), "it holds out against the cancellation"
             room.records.disk.set()
     assert room.diary.answered(request.id)
-    assert line.sent is not None and line.sent.kind is Kind.REPLY
+    assert line.sent is not None and line.sent.kind is FrameKind.REPLY
     assert len(room.diary.all(AnswerTap)) == 1
 
 
@@ -472,7 +478,7 @@ def linked(request: Request) -> Findings:
 
 def findings(card: Card | None) -> Findings:
     assert card is not None
-    return Findings(card.risks, card.background.links)
+    return Findings(card.risks, card.context.links)
 
 
 async def test_what_was_found_out_is_on_the_card_and_a_part_of_what_must_fit() -> None:
@@ -499,7 +505,7 @@ async def test_an_edited_text_is_examined_before_it_is_offered(is_early: bool) -
     await room.ask(request)
     await room.engine.handle(Posted(request.id, COPY, 0))
     await room.engine.handle(tap_on(request, "m"))
-    prompt = PromptPosted(request.id, Copy(ADA.chat_id, 11), Prompt(ADA.user_id, Act.ASK_EDIT))
+    prompt = PromptPosted(request.id, Copy(ADA.chat_id, 11), Prompt(ADA.user_id, Action.ASK_EDIT))
     reply = Replied(ADA.user_id, ADA.chat_id, 12, 11, "cp k docs/x")
     for event in (reply, prompt) if is_early else (prompt, reply):
         await room.engine.handle(event)

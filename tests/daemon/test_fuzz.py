@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tapgate.desk.effects import AnsweredEntry
 from tapgate.desk.events import Stopped
 from tapgate.model import Outcome, Verdict
-from tapgate.wire import Kind, decode_header, encode_frame
+from tapgate.wire import FrameKind, decode_header, encode_frame
 from tests.builders import event_bytes, request_id
 from tests.daemon.fakes import PATIENCE_S
 from tests.daemon.station import Guest, Station, ask_frame, new_station
@@ -48,7 +48,9 @@ fields = st.fixed_dictionaries(
         "user_id": st.just("1001"),
     },
 )
-frames = st.builds(lambda kind, body, words: encode_frame(kind, body, **words), st.sampled_from(Kind), bodies, fields)
+frames = st.builds(
+    lambda kind, body, words: encode_frame(kind, body, **words), st.sampled_from(FrameKind), bodies, fields
+)
 questions = st.builds(lambda number, body: ask_frame(number, body), st.integers(1, 5), st.one_of(st.none(), bodies))
 said = st.one_of(frames, questions, st.binary(max_size=60), st.sampled_from([b"\n", b"tapgate/1 taken 0\n"]))
 
@@ -79,7 +81,7 @@ def replies_in(got: bytes) -> list[bytes]:
     while got:
         line, _, got = got.partition(b"\n")
         header = decode_header(line)
-        if header.kind is Kind.REPLY:
+        if header.kind is FrameKind.REPLY:
             found.append(got[: header.size_bytes])
         got = got[header.size_bytes :]
     return found

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tapgate.daemon.context import look_around
+from tapgate.daemon.context import gather_context
 from tapgate.daemon.homes import Homes, listed_home
 from tapgate.risk.assess import assess_request
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tests.builders import make_request
 
 ALICE, NOBODY = 4001, 4002
@@ -116,7 +116,7 @@ def look(project: Path) -> Look:
             tool="Write", tool_input={"file_path": f"{project}/a.txt", "content": "new\n"}, cwd=str(project)
         )
         request = replace(request, caller=replace(request.caller, project=str(project)))
-        return look_around(request, now=1.0, **homes).on_disk
+        return gather_context(request, now=1.0, **homes).on_disk
 
     return write
 
@@ -135,7 +135,7 @@ def test_for_a_caller_without_a_home_nothing_is_read(look: Look) -> None:
 def test_a_card_writes_the_home_of_its_caller_as_a_tilde() -> None:
     homes = Homes(listed=Users(u4001=ALICE_HOME))
     homes.home_of(ALICE)
-    setting = Setting(clock=str, home="/var/lib/tapgate", home_of=homes.known_home)
+    setting = DisplayOptions(clock=str, home="/var/lib/tapgate", home_of=homes.known_home)
     alices, nobodys = setting.of(make_request(uid=ALICE)), setting.of(make_request(uid=NOBODY))
     assert alices.place(f"{ALICE_HOME}/notes") == "~/notes"
     assert alices.place("/var/lib/tapgate/notes") == "/var/lib/tapgate/notes"

@@ -11,7 +11,7 @@ import pytest
 
 from tapgate.daemon.links import MOST_HANGING, MOST_LINKS, DiskLinks, Walker
 from tapgate.risk.assess import examine
-from tapgate.risk.links import End, Way
+from tapgate.risk.links import LinkEnd, Way
 
 
 @pytest.fixture
@@ -71,12 +71,12 @@ def test_loop_is_told_from_a_long_way(disk: Path) -> None:
     (shop / "self").symlink_to("self")
     (shop / "one").symlink_to("two")
     (shop / "two").symlink_to("one/x")
-    assert follow(shop / "self" / "x").end is End.LOOP
-    assert follow(shop / "one").end is End.LOOP
+    assert follow(shop / "self" / "x").end is LinkEnd.LOOP
+    assert follow(shop / "one").end is LinkEnd.LOOP
     for number in range(MOST_LINKS + 1):
         (shop / f"l{number}").symlink_to(f"l{number + 1}")
-    assert follow(shop / "l1").end is End.REACHED
-    assert follow(shop / "l0").end is End.UNKNOWN, "the kernel follows no more than 40"
+    assert follow(shop / "l1").end is LinkEnd.REACHED
+    assert follow(shop / "l0").end is LinkEnd.UNKNOWN, "the kernel follows no more than 40"
     with pytest.raises(OSError, match="symbolic links"):
         (shop / "l0").stat()
 
@@ -97,13 +97,13 @@ def test_directory_that_its_own_user_has_closed_is_unknown(disk: Path) -> None:
     """The agent may close a directory, and open it again in the command that goes through a link in it."""
     closed = disk / "shop" / "closed"
     closed.mkdir(mode=0)
-    assert follow(closed / "x").end is End.UNKNOWN
+    assert follow(closed / "x").end is LinkEnd.UNKNOWN
     closed.chmod(0o700)
 
 
 @pytest.mark.skipif(os.geteuid() == 0 or not Path("/root").is_dir(), reason="root may look everywhere")
 def test_directory_of_another_user_is_barred() -> None:
-    assert follow("/root/x/y").end is End.BARRED
+    assert follow("/root/x/y").end is LinkEnd.BARRED
 
 
 def test_file_with_a_second_name_is_told(disk: Path) -> None:
@@ -130,10 +130,10 @@ def test_nothing_is_asked_where_it_would_be_mounted_for_that(disk: Path) -> None
     (disk / "net" / "here").mkdir(parents=True)
     (disk / "net" / "evil").mkdir()
     walker = Walker(autofs=((f"{disk}/net/here", False), (f"{disk}/net", True)))
-    assert walker.follow(f"{disk}/net/evil/x").end is End.UNKNOWN
+    assert walker.follow(f"{disk}/net/evil/x").end is LinkEnd.UNKNOWN
     assert walker.matching(f"{disk}/net/evil", "*") is None
-    assert walker.follow(f"{disk}/net/here/x").end is End.REACHED, "what is mounted already"
-    assert walker.follow(f"{disk}/shop/src").end is End.REACHED
+    assert walker.follow(f"{disk}/net/here/x").end is LinkEnd.REACHED, "what is mounted already"
+    assert walker.follow(f"{disk}/shop/src").end is LinkEnd.REACHED
 
 
 # A disk that does not answer
@@ -169,8 +169,8 @@ def test_disk_that_hangs_gives_unknown_and_is_asked_once() -> None:
     walker = HangingWalker(until)
     try:
         with DiskLinks(walker, answer_s=0.01) as links:
-            assert links.follow("/nfs/a") == Way("/nfs/a", End.UNKNOWN)
-            assert links.follow("/nfs/b") == Way("/nfs/b", End.UNKNOWN)
+            assert links.follow("/nfs/a") == Way("/nfs/a", LinkEnd.UNKNOWN)
+            assert links.follow("/nfs/b") == Way("/nfs/b", LinkEnd.UNKNOWN)
             assert links.matching("/nfs", "*") is None
         assert walker.asked <= 1
     finally:
@@ -185,14 +185,14 @@ def test_hanging_threads_are_few_and_are_forgotten_when_they_come_back(disk: Pat
                 links.follow("/nfs/a")
         assert sum(thread.name == "links" for thread in threading.enumerate()) <= MOST_HANGING
         with DiskLinks() as links:
-            assert links.follow(str(disk)).end is End.UNKNOWN, "no more threads are risked"
+            assert links.follow(str(disk)).end is LinkEnd.UNKNOWN, "no more threads are risked"
     finally:
         until.set()
     for thread in threading.enumerate():
         if thread.name == "links":
             thread.join(60)
     with DiskLinks() as links:
-        assert links.follow(str(disk)).end is End.REACHED
+        assert links.follow(str(disk)).end is LinkEnd.REACHED
 
 
 def test_write_on_a_disk_that_hangs_does_not_look_harmless() -> None:

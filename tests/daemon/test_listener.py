@@ -21,7 +21,7 @@ from tapgate.desk.effects import Post, Record
 from tapgate.desk.events import AgentProbed, Asked, SessionEnded
 from tapgate.desk.memory import Remembered
 from tapgate.model import Instant, Outcome, Phase
-from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, Kind, encode_frame
+from tapgate.wire import MAX_BODY_BYTES, MAX_HEADER_BYTES, VERSION, FrameKind, encode_frame
 from tests.builders import ADA, event_bytes, make_request, request_id, tap_on
 from tests.daemon.fakes import PATIENCE_S
 from tests.daemon.station import Guest, Station, ask_frame, new_station
@@ -63,17 +63,17 @@ NONSENSE = {
     "a word that is no field": Nonsense(b"tapgate/1 ask 0 what\n", "not key=value"),
     "a name that is no text": Nonsense(b"tapgate/1 ask 0 \xff=1\n", "not key=value"),
     "endless header": Nonsense(b"tapgate/1 ask 0 x=" + b"a" * MAX_HEADER_BYTES, "does not end"),
-    "gone first": Nonsense(encode_frame(Kind.GONE, why="terminated"), "gone frame cannot come first"),
-    "held first": Nonsense(encode_frame(Kind.HELD), "held frame cannot come first"),
-    "reply first": Nonsense(encode_frame(Kind.REPLY, b"{}", exit=0), "reply frame cannot come first"),
-    "pass first": Nonsense(encode_frame(Kind.PASS), "pass frame cannot come first"),
-    "error first": Nonsense(encode_frame(Kind.ERROR), "error frame cannot come first"),
-    "no id": Nonsense(encode_frame(Kind.ASK, b"{}", deadline_s=1), "32 hexadecimal digits"),
+    "gone first": Nonsense(encode_frame(FrameKind.GONE, why="terminated"), "gone frame cannot come first"),
+    "held first": Nonsense(encode_frame(FrameKind.HELD), "held frame cannot come first"),
+    "reply first": Nonsense(encode_frame(FrameKind.REPLY, b"{}", exit=0), "reply frame cannot come first"),
+    "pass first": Nonsense(encode_frame(FrameKind.PASS), "pass frame cannot come first"),
+    "error first": Nonsense(encode_frame(FrameKind.ERROR), "error frame cannot come first"),
+    "no id": Nonsense(encode_frame(FrameKind.ASK, b"{}", deadline_s=1), "32 hexadecimal digits"),
     "short id": Nonsense(ask_frame(id="abc"), "32 hexadecimal digits"),
     "id in capitals": Nonsense(ask_frame(id="A" * 32), "32 hexadecimal digits"),
     "id with a line end": Nonsense(ask_frame(id=request_id(7) + "\n"), "32 hexadecimal digits"),
-    "taken without id": Nonsense(encode_frame(Kind.TAKEN), "32 hexadecimal digits"),
-    "no deadline": Nonsense(encode_frame(Kind.ASK, b"{}", id=request_id(7)), "deadline_s is not a number"),
+    "taken without id": Nonsense(encode_frame(FrameKind.TAKEN), "32 hexadecimal digits"),
+    "no deadline": Nonsense(encode_frame(FrameKind.ASK, b"{}", id=request_id(7)), "deadline_s is not a number"),
     "deadline in words": Nonsense(ask_frame(deadline_s="soon"), "deadline_s is not a number"),
     "NaN deadline": Nonsense(ask_frame(deadline_s="nan"), "deadline_s is not a number"),
     "endless deadline": Nonsense(ask_frame(deadline_s="inf"), "deadline_s is not a number"),
@@ -106,7 +106,13 @@ async def test_nonsense_is_answered_with_an_error_and_dropped_and_nobody_else_no
 
 @pytest.mark.parametrize(
     "beginning",
-    [b"", b"tapg", b"tapgate/1 ask 100", ask_frame()[:-1], encode_frame(Kind.TAKEN, b"x" * 10, id=request_id(1))[:-1]],
+    [
+        b"",
+        b"tapg",
+        b"tapgate/1 ask 100",
+        ask_frame()[:-1],
+        encode_frame(FrameKind.TAKEN, b"x" * 10, id=request_id(1))[:-1],
+    ],
     ids=["nothing", "a few letters", "half a header", "all but one byte", "half a confirmation"],
 )
 async def test_a_caller_that_stalls_is_told_so_and_dropped_and_nobody_else_notices(beginning: bytes) -> None:
@@ -179,7 +185,7 @@ async def test_garbage_after_the_question_ends_that_request_and_no_other() -> No
 async def test_a_whole_frame_of_no_use_after_the_question_changes_nothing() -> None:
     async with new_station() as station:
         guest = await station.waiting(1)
-        await guest.say(ask_frame(2) + encode_frame(Kind.REPLY, b"{}", exit=0) + encode_frame(Kind.PASS))
+        await guest.say(ask_frame(2) + encode_frame(FrameKind.REPLY, b"{}", exit=0) + encode_frame(FrameKind.PASS))
         await station.tap(1)
         assert b'"behavior":"allow"' in (await guest.hear())[1]
         assert not station.diary.asked(request_id(2)), "one question a connection"
@@ -193,7 +199,7 @@ async def test_one_caller_more_than_there_is_room_for_is_refused_until_there_is(
             assert await guest.is_refused("more than 3 callers are waiting")
         await station.tap(1)
         await waiting[0].hear()
-        await waiting[0].say(encode_frame(Kind.TAKEN))
+        await waiting[0].say(encode_frame(FrameKind.TAKEN))
         await waiting[0].hang_up()
         await station.diary.until(lambda: station.diary.outcome(request_id(1)))
         await _while_refused(station)
@@ -206,7 +212,7 @@ async def _while_refused(station: Station) -> None:
     with anyio.fail_after(5):
         while True:
             guest = await station.guest()
-            await guest.say(encode_frame(Kind.PASS))
+            await guest.say(encode_frame(FrameKind.PASS))
             _, body = await guest.hear()
             if b"cannot come first" in body:
                 return
@@ -305,7 +311,7 @@ def beating(frame: bytes) -> bytes:
 
 async def hears_held(guest: Guest, *, prompt: bool = False) -> bool:
     header, body = await guest.hear()
-    assert (header.kind, body) == (Kind.HELD, b""), (header, body)
+    assert (header.kind, body) == (FrameKind.HELD, b""), (header, body)
     return dict(header.fields) == ({"prompt": "1"} if prompt else {})
 
 
@@ -328,10 +334,10 @@ async def test_a_waiting_caller_hears_again_and_again_that_it_is_held_and_then_i
             assert await hears_held(guest)
         await station.posted(1)
         await station.tap(1)
-        while (heard := await guest.hear())[0].kind is Kind.HELD:
+        while (heard := await guest.hear())[0].kind is FrameKind.HELD:
             pass
-        assert heard[0].kind is Kind.REPLY and b'"behavior":"allow"' in heard[1]
-        await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
+        assert heard[0].kind is FrameKind.REPLY and b'"behavior":"allow"' in heard[1]
+        await guest.say(encode_frame(FrameKind.TAKEN, id=request_id(1)))
         assert await guest.is_dropped(), "nothing comes behind the answer"
 
 
@@ -377,7 +383,7 @@ async def test_a_caller_that_does_not_ask_for_it_hears_its_answer_and_nothing_el
             await hears_held(other)
         await station.tap(1)
         header, body = await guest.hear()
-        assert header.kind is Kind.REPLY and b'"behavior":"allow"' in body
+        assert header.kind is FrameKind.REPLY and b'"behavior":"allow"' in body
 
 
 @pytest.mark.parametrize(
@@ -410,7 +416,7 @@ async def test_signs_of_life_that_nobody_reads_delay_nobody() -> None:
         for number in range(2, 6):
             await station.serves(number)
         await station.tap(1)
-        while (heard := await deaf.hear())[0].kind is Kind.HELD:
+        while (heard := await deaf.hear())[0].kind is FrameKind.HELD:
             pass
         assert b'"behavior":"allow"' in heard[1], "what was said to it is whole, and its answer comes last"
 
@@ -420,7 +426,7 @@ async def test_an_event_that_asks_nothing_is_held_and_answered() -> None:
         guest = await station.guest()
         await guest.say(beating(ask_frame(body=event_bytes(event="PostToolUse", suggestions=()))))
         assert await hears_held(guest)
-        assert (await guest.hear())[0].kind is Kind.REPLY
+        assert (await guest.hear())[0].kind is FrameKind.REPLY
         assert await guest.is_dropped()
 
 
@@ -473,7 +479,7 @@ async def test_an_event_that_asks_nothing_is_answered_at_once_and_empty() -> Non
         guest = await station.guest()
         await guest.say(ask_frame(body=event_bytes(event="PostToolUse", suggestions=())))
         header, body = await guest.hear()
-        assert (header.kind, header.fields["exit"], body) == (Kind.REPLY, "0", b"")
+        assert (header.kind, header.fields["exit"], body) == (FrameKind.REPLY, "0", b"")
         assert await guest.is_dropped()
         assert station.diary.items == []
 
@@ -481,12 +487,12 @@ async def test_an_event_that_asks_nothing_is_answered_at_once_and_empty() -> Non
 async def test_a_fault_in_the_daemon_is_no_opinion_and_is_reported() -> None:
     async with new_station() as station:
         waiting = await station.waiting(1)
-        station.phones.shatter = ZeroDivisionError
+        station.front.shatter = ZeroDivisionError
         guest = await station.guest()
         await guest.say(ask_frame(2))
         assert await guest.is_refused("something went wrong in the daemon")
         assert "ZeroDivisionError" in station.diary.reports[0]
-        station.phones.shatter = None
+        station.front.shatter = None
         await station.tap(1)
         assert b'"behavior":"allow"' in (await waiting.hear())[1]
 
@@ -502,7 +508,7 @@ async def test_a_fault_in_the_daemon_is_no_opinion_and_is_reported() -> None:
 async def test_a_caller_says_why_it_goes(why: str, outcome: Outcome) -> None:
     async with new_station() as station:
         guest = await station.waiting(1)
-        await guest.say(encode_frame(Kind.GONE, why=why))
+        await guest.say(encode_frame(FrameKind.GONE, why=why))
         assert await guest.is_dropped()
         await station.engine.handle(AgentProbed(request_id(1), alive=True))
         assert station.diary.outcome(request_id(1)) is outcome
@@ -563,9 +569,9 @@ async def test_another_user_is_refused_even_where_the_directory_lets_them_in() -
         station.path.parent.chmod(0o755)
         station.path.chmod(0o666)
         output, _ = await call_as(NOBODY_UID, station, ask_frame(2))
-        assert output == encode_frame(Kind.ERROR, b"this daemon belongs to another user")
-        output, _ = await call_as(NOBODY_UID, station, encode_frame(Kind.TAKEN, id=request_id(1)))
-        assert output == encode_frame(Kind.ERROR, b"this daemon belongs to another user")
+        assert output == encode_frame(FrameKind.ERROR, b"this daemon belongs to another user")
+        output, _ = await call_as(NOBODY_UID, station, encode_frame(FrameKind.TAKEN, id=request_id(1)))
+        assert output == encode_frame(FrameKind.ERROR, b"this daemon belongs to another user")
         assert not station.diary.asked(request_id(2))
         output, _ = await call_as(os.getuid(), station, ask_frame(3, agent="hal9000"))
         assert b"does not know the agent" in output, "and its own user is heard"
@@ -586,7 +592,7 @@ async def test_the_same_id_with_other_bytes_is_refused_and_the_first_is_unharmed
         assert len(station.diary.all(Post)) == 1
         await station.tap(1)
         assert b'"behavior":"allow"' in (await first.hear())[1]
-        await first.say(encode_frame(Kind.TAKEN))
+        await first.say(encode_frame(FrameKind.TAKEN))
         assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is Outcome.ALLOWED
 
 
@@ -609,7 +615,7 @@ async def test_of_two_at_once_with_the_same_id_only_the_second_is_refused() -> N
 async def _is_read(station: Station) -> None:
     """Callers are read in the order in which they come: when a later one has been answered, the earlier were read."""
     guest = await station.guest()
-    await guest.say(encode_frame(Kind.PASS))
+    await guest.say(encode_frame(FrameKind.PASS))
     await guest.hear()
 
 
@@ -632,7 +638,7 @@ async def test_the_same_question_from_a_second_connection_takes_over() -> None:
         assert card is not None and card.phase is Phase.OPEN
         await station.tap(1)
         assert b'"behavior":"allow"' in (await second.hear())[1]
-        await second.say(encode_frame(Kind.TAKEN))
+        await second.say(encode_frame(FrameKind.TAKEN))
         await second.hang_up()
         assert await station.diary.until(lambda: station.diary.outcome(request_id(1))) is Outcome.ALLOWED
 
@@ -641,7 +647,7 @@ async def test_a_last_word_on_the_old_connection_does_not_end_a_request_that_was
     async with new_station() as station:
         first = await station.waiting(1)
         second = await _take_over(station)
-        await first.say(encode_frame(Kind.GONE, why="terminated"))
+        await first.say(encode_frame(FrameKind.GONE, why="terminated"))
         assert await first.is_dropped()
         card = station.desk.card(request_id(1))
         assert card is not None and card.phase is Phase.OPEN
@@ -666,7 +672,7 @@ def remembered(*, answered: bool) -> list[Remembered]:
 async def test_a_confirmation_as_the_first_frame_is_heard_after_a_restart_and_proves_no_answer() -> None:
     async with new_station(remembered=remembered(answered=True)) as station:
         guest = await station.guest()
-        await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
+        await guest.say(encode_frame(FrameKind.TAKEN, id=request_id(1)))
         assert await guest.is_dropped()
         assert station.diary.outcome(request_id(1)) is Outcome.UNCONFIRMED
 
@@ -675,7 +681,7 @@ async def test_with_the_same_tap_delivered_again_a_confirmation_settles_it_as_an
     async with new_station(remembered=remembered(answered=True)) as station:
         await station.tap(1)
         guest = await station.guest()
-        await guest.say(encode_frame(Kind.TAKEN, id=request_id(1)))
+        await guest.say(encode_frame(FrameKind.TAKEN, id=request_id(1)))
         assert await guest.is_dropped()
         assert station.diary.outcome(request_id(1)) is Outcome.ALLOWED
 
@@ -693,8 +699,8 @@ async def test_what_another_user_says_counts_for_that_users_own_requests_only() 
         for event in ("PostToolUse", "Stop", "UserPromptSubmit", "SessionEnd"):
             guest = await station.guest()
             await guest.say(ask_frame(9, event_bytes(event=event, prompt="x", reason="exit")))
-            assert (await guest.hear())[0].kind is Kind.REPLY
-        for frame in (encode_frame(Kind.TAKEN, id=request_id(number)) for number in (1, 2)):
+            assert (await guest.hear())[0].kind is FrameKind.REPLY
+        for frame in (encode_frame(FrameKind.TAKEN, id=request_id(number)) for number in (1, 2)):
             guest = await station.guest()
             await guest.say(frame)
             assert await guest.is_dropped()
@@ -711,7 +717,7 @@ async def test_a_caller_comes_back_under_its_own_user_only() -> None:
         station.peer.uid = ALICE
         first = await station.waiting(1)
         await first.hang_up()
-        case = station.desk.board.cases[request_id(1)]
+        case = station.desk.cases.by_id[request_id(1)]
         await _until(lambda: case.phase is Phase.LEAVING)
         station.peer.uid = EVE
         thief = await station.guest()
@@ -730,7 +736,7 @@ async def test_status_is_asked_for_the_user_who_asks() -> None:
         for uid in (ALICE, EVE):
             station.peer.uid = uid
             guest = await station.guest()
-            await guest.say(encode_frame(Kind.STATUS))
+            await guest.say(encode_frame(FrameKind.STATUS))
             assert (await guest.hear())[1] == b"for %d" % uid
 
 
@@ -739,11 +745,11 @@ async def test_a_confirmation_never_approves() -> None:
         waiting = await station.waiting(2)
         for number in (1, 2, 3):  # open from an earlier run, open from this one, never heard of
             guest = await station.guest()
-            await guest.say(encode_frame(Kind.TAKEN, b'{"decision":"allow"}', id=request_id(number), exit=0))
+            await guest.say(encode_frame(FrameKind.TAKEN, b'{"decision":"allow"}', id=request_id(number), exit=0))
             assert await guest.is_dropped()
             assert station.diary.outcome(request_id(number)) is None
             assert not station.diary.answered(request_id(number))
-        await waiting.say(encode_frame(Kind.TAKEN))
+        await waiting.say(encode_frame(FrameKind.TAKEN))
         await _is_read(station)
         assert station.diary.outcome(request_id(2)) is None
         await station.tap(2, "d")

@@ -55,13 +55,13 @@ def rig() -> Rig:
 
 def asked(number: int) -> Record:
     request = make_request(number)
-    return Record(request.id, AskedEntry(request, 0.0, 1.0, True, (1,)), gate=True)
+    return Record(request.id, AskedEntry(request, 0.0, 1.0, True, (1,)), required=True)
 
 
 def answered(number: int) -> Record:
     answer = Answer("Ada", 1, "a", "Allow", Decision(Verdict.ALLOW), 1.0, 1.0)
     request_id = make_request(number).id
-    return Record(request_id, AnsweredEntry(request_id, answer, 1), gate=True)
+    return Record(request_id, AnsweredEntry(request_id, answer, 1), required=True)
 
 
 def ended(number: int) -> Record:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tapgate.agents.dialect import Nothing
+from tapgate.agents.dialect import Ignored
 from tapgate.daemon.reports import LONGEST, Report, Reports
 from tapgate.daemon.reports import MOST as MOST_REPORTS
 from tapgate.daemon.sessions import KEPT_S, LONGEST_ID, MOST, Session, Sessions
 from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
-from tapgate.model import Call, Caller
+from tapgate.model import Caller, ToolCall
 from tests.builders import make_request
 
 ALICE, EVE = 4001, 4002
@@ -30,7 +30,7 @@ def test_a_session_is_there_from_its_first_word_to_its_end() -> None:
     request = make_request()
     roster.note(request.caller, request)
     clock.now += 60
-    roster.note(CALLER, ToolEnded(Call("session-1", "", "Bash", "f"), failed=False, duration_s=None))
+    roster.note(CALLER, ToolEnded(ToolCall("session-1", "", "Bash", "f"), failed=False, duration_s=None))
     assert roster.sessions() == (Session("claude", "session-1", "/home/dev/shop", 1000.0, 1060.0),)
     roster.note(CALLER, SessionEnded("session-1", "logout"))
     assert roster.sessions() == ()
@@ -54,7 +54,7 @@ def test_a_word_without_a_project_does_not_take_it_away() -> None:
 
 def test_what_says_nothing_of_a_session_is_not_counted() -> None:
     roster = Sessions(wall=Clock())
-    roster.note(CALLER, Nothing("Notification"))
+    roster.note(CALLER, Ignored("Notification"))
     roster.note(CALLER, SessionMoved("", "", Move.PROMPT))
     assert roster.sessions() == ()
 

@@ -25,7 +25,7 @@ from tapgate.desk.texts import MOST_EDITED
 from tapgate.desk.words import ended
 from tapgate.model import (
     NO_DRAFT,
-    Act,
+    Action,
     Card,
     Choice,
     Copy,
@@ -79,8 +79,8 @@ class Table:
         return request
 
     def card(self, request: Request, chat_id: int = ADA.chat_id) -> Card:
-        found = self.desk.board.cases[request.id]
-        return self.desk.board.card(found, chat_id)
+        found = self.desk.cases.by_id[request.id]
+        return self.desk.cases.card(found, chat_id)
 
     def labels(self, request: Request, chat_id: int = ADA.chat_id) -> list[str]:
         return [choice.label for choice in self.card(request, chat_id).choices]
@@ -113,7 +113,7 @@ class Table:
 
     def show(self, request: Request) -> None:
         """Telegram confirms that every copy shows the card as it stands."""
-        found = self.desk.board.cases[request.id]
+        found = self.desk.cases.by_id[request.id]
         for copy in tuple(found.copies):
             self.desk.handle(Edited(request.id, copy, found.version), at(self.seconds))
 
@@ -477,7 +477,7 @@ def test_no_single_tap_makes_the_agent_stop_asking(mode: str) -> None:
     entry = {"type": "setMode", "mode": mode, "destination": "session"}
     request = table.open(make_request(suggestions=(entry,)))
     (choice,) = (choice for choice in table.card(request).choices if choice.key == "s0")
-    assert choice.act is Act.CONFIRM and not replies(table.press(request, choice))
+    assert choice.action is Action.CONFIRM and not replies(table.press(request, choice))
     assert decided(table.tap(request, table.labels(request)[0])).updates == (entry,)
 
 
@@ -732,7 +732,7 @@ def test_a_prompt_is_remembered_with_its_purpose() -> None:
     request = table.open(make_request())
     effects = table.tap(request, "Edit…")
     (asked,) = (effect for effect in effects if isinstance(effect, AskText))
-    assert asked.prompt == Prompt(ADA.user_id, Act.ASK_EDIT, 0)
+    assert asked.prompt == Prompt(ADA.user_id, Action.ASK_EDIT, 0)
 
 
 # What reads like something else
@@ -783,7 +783,7 @@ def test_a_yes_that_was_meant_for_the_edited_text_does_not_allow_the_original() 
     table.tap(request, "Back", person=bob, message=11)
     effects = table.reply("yes", to=11, person=ada)
     assert replies(effects) == [] and "just changed" in effects[0].text  # type: ignore[union-attr]
-    found = table.desk.board.cases[request.id]
+    found = table.desk.cases.by_id[request.id]
     table.desk.handle(Edited(request.id, Copy(GROUP_ID, 11), found.version), at(table.seconds))
     assert decided(table.reply("yes", to=11, person=ada)).verdict is Verdict.ALLOW
 

@@ -169,7 +169,7 @@ def test_effects_of_a_tap_come_in_order() -> None:
     effects = desk.handle(tap_on(request), at(1))
     assert [type(effect) for effect in effects] == [Record, Reply, AnswerTap, Edit]
     record = effects[0]
-    assert isinstance(record, Record) and record.gate
+    assert isinstance(record, Record) and record.required
 
 
 # Rule 5: no failure becomes an allow

@@ -50,7 +50,7 @@ from tapgate.desk.events import (
     WholePosted,
     Withdrawn,
 )
-from tapgate.model import Act, Answer, Card, Copy, Decision, Outcome, Person, Phase, Prompt, Request, Risk, Verdict
+from tapgate.model import Action, Answer, Card, Copy, Decision, Outcome, Person, Phase, Prompt, Request, Risk, Verdict
 from tests.builders import ADA, BOB, STRANGER_ID, at, make_request, tap_on
 from tests.desk.ledger import Ledger
 
@@ -152,10 +152,10 @@ class DeskMachine(RuleBasedStateMachine):
     def tap_what_is_offered(self, request: Request, person: Person, number: int, times: int) -> None:
         """Whatever stands on the card now, one step after another."""
         for step in range(times):
-            found = self.desk.board.cases.get(request.id)
+            found = self.desk.cases.by_id.get(request.id)
             if found is None:
                 return
-            choices = self.desk.board.card(found, person.chat_id).choices
+            choices = self.desk.cases.card(found, person.chat_id).choices
             if not choices:
                 return
             choice = choices[(number + step) % len(choices)]
@@ -170,14 +170,16 @@ class DeskMachine(RuleBasedStateMachine):
     def fill_in_a_form(self, request: Request, person: Person) -> None:
         """Straight through to the end of it, as far as the card offers that."""
         for key in ("o0", "o1", "k"):
-            found = self.desk.board.cases.get(request.id)
-            choices = self.desk.board.card(found, person.chat_id).choices if found is not None else ()
+            found = self.desk.cases.by_id.get(request.id)
+            choices = self.desk.cases.card(found, person.chat_id).choices if found is not None else ()
             for choice in choices:
                 if choice.key == key:
                     self.happen(tap_on(request, key, person=person, message_id=12, seal=choice.seal))
 
-    @rule(request=requests, person=st.sampled_from(PEOPLE), purpose=st.sampled_from([Act.ASK_EDIT, Act.ASK_ANSWER]))
-    def prompt_for_a_text_is_answered(self, request: Request, person: Person, purpose: Act) -> None:
+    @rule(
+        request=requests, person=st.sampled_from(PEOPLE), purpose=st.sampled_from([Action.ASK_EDIT, Action.ASK_ANSWER])
+    )
+    def prompt_for_a_text_is_answered(self, request: Request, person: Person, purpose: Action) -> None:
         self.messages += 1
         copy = Copy(person.chat_id, self.messages)
         self.happen(PromptPosted(request.id, copy, Prompt(person.user_id, purpose, 0)))
@@ -218,7 +220,7 @@ class DeskMachine(RuleBasedStateMachine):
         fate=st.sampled_from(["shown", "shown", "refused", "refused", "barred", "deleted"]),
     )
     def edit_ends(self, request: Request, number: int, older: int, fate: str) -> None:
-        found = self.desk.board.cases.get(request.id)
+        found = self.desk.cases.by_id.get(request.id)
         if found is None or not found.copies:
             return
         copy = list(found.copies)[number % len(found.copies)]
@@ -229,7 +231,7 @@ class DeskMachine(RuleBasedStateMachine):
             case "deleted":
                 self.happen(CopyGone(request.id, copy))
             case _:
-                self.happen(EditRefused(request.id, copy, version, is_barred=fate == "barred"))
+                self.happen(EditRefused(request.id, copy, version, is_blocked=fate == "barred"))
 
     @rule(request=requests, person=st.sampled_from(PEOPLE), fates=st.tuples(st.booleans(), st.booleans()))
     def card_changes_and_changes_back_and_is_answered_with_a_text(
@@ -239,10 +241,10 @@ class DeskMachine(RuleBasedStateMachine):
         copy = Copy(person.chat_id, self.messages)
         for step, is_shown in enumerate(fates):
             if step == 0:
-                self.prompt_for_a_text_is_answered(request, person, Act.ASK_EDIT)
+                self.prompt_for_a_text_is_answered(request, person, Action.ASK_EDIT)
             else:
                 self.happen(tap_on(request, "z", person=person, message_id=copy.message_id, seal="back"))
-            found = self.desk.board.cases.get(request.id)
+            found = self.desk.cases.by_id.get(request.id)
             if found is None or copy not in found.copies:
                 return
             event = Edited if is_shown else EditRefused
@@ -254,7 +256,7 @@ class DeskMachine(RuleBasedStateMachine):
 
     @rule(request=requests, person=st.sampled_from(PEOPLE))
     def new_message_replaces_a_card(self, request: Request, person: Person) -> None:
-        found = self.desk.board.cases.get(request.id)
+        found = self.desk.cases.by_id.get(request.id)
         if found is not None and person.chat_id in found.replacing:
             self.messages += 1
             self.happen(Posted(request.id, Copy(person.chat_id, self.messages), found.replacing[person.chat_id]))
@@ -269,7 +271,7 @@ class DeskMachine(RuleBasedStateMachine):
     @rule(request=requests, number=st.integers(0, 3), text=st.sampled_from(["yes", "yes", "n", "because"]))
     def reply_to_any_copy(self, request: Request, number: int, text: str) -> None:
         """Shown, behind or withdrawn."""
-        found = self.desk.board.cases.get(request.id)
+        found = self.desk.cases.by_id.get(request.id)
         copies = [] if found is None else sorted({*found.copies, *found.retired}, key=str)
         if copies:
             copy = copies[number % len(copies)]
@@ -382,7 +384,7 @@ class DeskMachine(RuleBasedStateMachine):
             answer=answer,
             version=version,
             copies=(*theirs, (Copy(ADA.chat_id, self.messages + 1), version)),
-            prompts=((Copy(ADA.chat_id, 12), Prompt(ADA.user_id, Act.ASK_ANSWER)),),
+            prompts=((Copy(ADA.chat_id, 12), Prompt(ADA.user_id, Action.ASK_ANSWER)),),
         )
         self.restart()
 
@@ -391,13 +393,13 @@ class DeskMachine(RuleBasedStateMachine):
     def report(self, event: ToolEnded | SessionMoved | SessionEnded | CallerConfirmed | CallerGone) -> None:
         """What a process of one user says changes nothing about the requests of another."""
         self.happen(Ticked())  # what is due ends now, and not with the report
-        others = [case for case in self.desk.board.cases.values() if case.request.caller.uid != event.uid]
+        others = [case for case in self.desk.cases.by_id.values() if case.request.caller.uid != event.uid]
         before = [(case.phase, case.answer, case.outcome, case.ran, case.caller_here) for case in others]
         self.happen(event)
         assert [(case.phase, case.answer, case.outcome, case.ran, case.caller_here) for case in others] == before
 
     def happen(self, event: Event) -> list[Effect]:
-        self.versions = {case.request.id: case.version for case in self.desk.board.cases.values()}
+        self.versions = {case.request.id: case.version for case in self.desk.cases.by_id.values()}
         if isinstance(event, Tapped) and event.tap.user_id != STRANGER_ID:
             self.heard.add(event.request_id)
         if isinstance(event, Replied) and event.user_id != STRANGER_ID:
@@ -415,16 +417,16 @@ class DeskMachine(RuleBasedStateMachine):
 
     def carry_out(self, effects: list[Effect], event: Event) -> None:
         self.check_order(effects)
-        is_barred = False
+        is_blocked = False
         for effect in effects:
-            if is_barred and not (isinstance(effect, Record) and effect.gate):
+            if is_blocked and not (isinstance(effect, Record) and effect.required):
                 continue
             match effect:
-                case Record(entry=entry, gate=gate):
-                    is_barred = is_barred and not gate
-                    if gate and self.fail_next_gate:
+                case Record(entry=entry, required=required):
+                    is_blocked = is_blocked and not required
+                    if required and self.fail_next_gate:
                         self.fail_next_gate = False
-                        is_barred = True
+                        is_blocked = True
                         follow = self.desk.handle(RecordFailed(effect.request_id, "disk full"), at(self.now_s))
                         self.carry_out(follow, event)
                         continue
@@ -540,12 +542,12 @@ class DeskMachine(RuleBasedStateMachine):
     @invariant()
     def what_was_not_shown_offers_no_way_to_allow_it(self) -> None:
         for row in self.ledger.rows.values():
-            found = self.desk.board.cases.get(row.request.id)
+            found = self.desk.cases.by_id.get(row.request.id)
             if found is None or self.fits.get(row.request.id, False):
                 continue
             for person in PEOPLE:
                 if (row.request.id, person.chat_id) not in self.shown_whole:
-                    offered = {choice.key for choice in self.desk.board.card(found, person.chat_id).choices}
+                    offered = {choice.key for choice in self.desk.cases.card(found, person.chat_id).choices}
                     assert offered <= {"w", "d", "r", "x", "g"}
 
     @invariant()

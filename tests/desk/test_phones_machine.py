@@ -165,14 +165,14 @@ class PhonesMachine(RuleBasedStateMachine):
 
     @property
     def is_open(self) -> bool:
-        return self.desk.board.cases[self.request.id].phase is Phase.OPEN
+        return self.desk.cases.by_id[self.request.id].phase is Phase.OPEN
 
     @property
     def draft(self) -> Draft:
-        return self.desk.board.cases[self.request.id].draft
+        return self.desk.cases.by_id[self.request.id].draft
 
     def happen(self, event: Event, *, sees: Card | None = None) -> None:
-        found = self.desk.board.cases.get(self.request.id)
+        found = self.desk.cases.by_id.get(self.request.id)
         before = (found.draft, found.shown_risks()) if found is not None else None
         for effect in self.desk.handle(event, at(self.seconds)):
             match effect:
@@ -204,7 +204,7 @@ class PhonesMachine(RuleBasedStateMachine):
 
     @invariant()
     def an_open_request_can_be_seen_or_is_on_its_way(self) -> None:
-        found = self.desk.board.cases.get(make_request().id)
+        found = self.desk.cases.by_id.get(make_request().id)
         if found is not None and found.phase is Phase.OPEN:
             assert found.copies or found.pending, "or it would wait for nobody"
 

@@ -24,7 +24,7 @@ from tapgate.desk.events import (
     Withdrawn,
 )
 from tapgate.desk.retries import FIRST_S, LONGEST_S, Retries
-from tapgate.model import Background, Copy, OnDisk, Outcome, Phase, Request, Verdict
+from tapgate.model import Context, Copy, OnDisk, Outcome, Phase, Request, Verdict
 from tests.builders import ADA, BOB, GROUP_ID, at, make_request
 from tests.desk.test_answers import CARD, QUESTIONS, RISK, Table, decided, question, replies, told
 
@@ -36,7 +36,7 @@ def happen(table: Table, event: Event, seconds: float | None = None) -> list[Eff
 
 
 def version(table: Table, request: Request) -> int:
-    return table.desk.board.cases[request.id].version
+    return table.desk.cases.by_id[request.id].version
 
 
 def refuse(table: Table, request: Request, copy: Copy = CARD, *, seconds: float | None = None) -> list[Effect]:
@@ -121,7 +121,7 @@ def test_a_bot_that_may_not_write_sends_no_new_message_and_tries_later() -> None
     table = Table()
     request = table.open(make_request())
     happen(table, SessionEnded("session-1", "exit"))
-    assert happen(table, EditRefused(request.id, CARD, version(table, request), is_barred=True)) == []
+    assert happen(table, EditRefused(request.id, CARD, version(table, request), is_blocked=True)) == []
     assert table.desk.stale_copies() == 1
 
 
@@ -311,7 +311,7 @@ def test_a_tap_on_allow_counts_although_a_later_state_is_on_its_way() -> None:
     table = Table()
     request = table.open(make_request())
     allow = table.choice(request, "Allow")
-    table.desk.board.cases[request.id].version += 1
+    table.desk.cases.by_id[request.id].version += 1
     assert decided(table.press(request, allow)).verdict is Verdict.ALLOW
 
 
@@ -334,19 +334,19 @@ def test_allow_does_not_count_on_a_card_that_does_not_name_the_risks_yet() -> No
 
 
 @pytest.mark.parametrize(
-    ("background", "is_shown"),
+    ("context", "is_shown"),
     [
-        (Background(on_disk=OnDisk(at=2.0, added=1)), False),
-        (Background(on_disk=OnDisk(at=1.0, added=5)), True),
-        (Background(why="Because."), True),
+        (Context(on_disk=OnDisk(at=2.0, added=1)), False),
+        (Context(on_disk=OnDisk(at=1.0, added=5)), True),
+        (Context(why="Because."), True),
     ],
 )
-def test_a_caller_that_comes_back_with_another_background_has_it_shown(background: Background, is_shown: bool) -> None:
+def test_a_caller_that_comes_back_with_another_background_has_it_shown(context: Context, is_shown: bool) -> None:
     table = Table()
     request = make_request()
-    happen(table, Asked(request, background=Background(on_disk=OnDisk(at=1.0, added=1))))
+    happen(table, Asked(request, context=Context(on_disk=OnDisk(at=1.0, added=1))))
     happen(table, Posted(request.id, CARD, 0))
-    effects = happen(table, Asked(request, background=background))
+    effects = happen(table, Asked(request, context=context))
     assert any(isinstance(effect, Edit) for effect in effects) is is_shown
     effects = table.reply("yes")
     assert bool(replies(effects)) is not is_shown, "a yes waits until the phone shows it"
@@ -438,7 +438,7 @@ def test_nothing_is_sent_anew_to_somebody_who_was_taken_off_the_list() -> None:
     table = Table(ADA, BOB)
     request = table.open(make_request())
     happen(table, SessionEnded("session-1", "exit"))
-    table.desk.board.roster = Table(BOB).desk.board.roster
+    table.desk.cases.roster = Table(BOB).desk.cases.roster
     assert not posts(refuse(table, request))
 
 
@@ -455,7 +455,7 @@ def test_a_group_s_card_is_kept_apart_from_a_person_s() -> None:
     ada = replace(ADA, chat_id=GROUP_ID)
     table = Table(ada, BOB)
     request = table.open(question())
-    copies = list(table.desk.board.cases[request.id].copies)
+    copies = list(table.desk.cases.by_id[request.id].copies)
     table.press(request, table.choice(request, "1. Red", GROUP_ID), person=ada, message=11)
     for copy in copies:
         assert [post.chats for post in posts(refuse(table, request, copy))] == [(copy.chat_id,)]

@@ -40,7 +40,7 @@ from tapgate.desk.events import (
 )
 from tapgate.desk.memory import Remembered
 from tapgate.desk.restart import MOST_KEPT
-from tapgate.model import NO_DRAFT, Act, Copy, Outcome, Phase, Prompt, Ran, Request, Verdict
+from tapgate.model import NO_DRAFT, Action, Copy, Outcome, Phase, Prompt, Ran, Request, Verdict
 from tests.builders import ADA, BOB, at, make_request, tap_on, with_deadline
 from tests.desk.ledger import Ledger
 from tests.desk.test_desk import edits, entries, outcome, replies
@@ -328,7 +328,7 @@ def test_a_question_for_an_answer_is_taken_back(run: Run) -> None:
     """A made-up one would let any text that is written there answer, and so allow."""
     request = open_in(run)
     asking = Copy(ADA.chat_id, 20)
-    run.ledger.write(CopyEntry(request.id, asking, prompt=Prompt(ADA.user_id, Act.ASK_ANSWER)))
+    run.ledger.write(CopyEntry(request.id, asking, prompt=Prompt(ADA.user_id, Action.ASK_ANSWER)))
     assert run.restart(2) == [Retract(asking)]
     run.happen(Asked(with_deadline(request, 580)), 3)
     assert run.happen(Replied(ADA.user_id, ADA.chat_id, 30, 20, "anything"), 4) == []

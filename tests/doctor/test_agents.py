@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tapgate.doctor.check import Check, Status
-from tapgate.service.manager import Ran
+from tapgate.service.manager import CommandResult
 from tests.doctor.ward import FAULT, OK, SKIPPED, WARNING, Ward, told
 
 # Agents
@@ -32,7 +32,7 @@ def test_no_agent_at_all(ward: Ward) -> None:
 
 @pytest.mark.parametrize("version", ["2.0.45", "2.1.197"])
 def test_a_claude_that_does_not_ask_without_a_terminal(ward: Ward, version: str) -> None:
-    ward.commands["claude"] = Ran(0, f"{version} (Claude Code)")
+    ward.commands["claude"] = CommandResult(0, f"{version} (Claude Code)")
     found = ward.check("agents.claude")
     assert found.status is WARNING and "`claude -p`" in found.detail
     assert "--gate 'Bash|Write|Edit'" in found.advice and "upgrade" in found.advice
@@ -41,13 +41,13 @@ def test_a_claude_that_does_not_ask_without_a_terminal(ward: Ward, version: str)
 
 
 def test_versions_of_which_less_is_known(ward: Ward) -> None:
-    ward.commands["claude"] = Ran(0, "2.1.250 (Claude Code)")
+    ward.commands["claude"] = CommandResult(0, "2.1.250 (Claude Code)")
     found = ward.check("agents.claude")
     assert found.status is OK and "nobody has tried" in found.detail
-    ward.commands["claude"] = Ran(0, "3.0.0 (Claude Code)")
+    ward.commands["claude"] = CommandResult(0, "3.0.0 (Claude Code)")
     found = ward.check("agents.claude")
     assert found.status is OK and "newer than 2.1.325" in found.detail
-    ward.commands["claude"] = Ran(0, "2.1.325 (Claude Code)")
+    ward.commands["claude"] = CommandResult(0, "2.1.325 (Claude Code)")
     assert ward.check("agents.claude").detail == "2.1.325"
 
 
@@ -56,8 +56,8 @@ def test_codex_exec_is_explained(ward: Ward) -> None:
     assert found.status is OK and "--approve-for-me" in found.detail
 
 
-@pytest.mark.parametrize("ran", [Ran(1, "2.1.325"), Ran(0, "no idea"), Ran(0, "")])
-def test_an_agent_that_does_not_say_its_version(ward: Ward, ran: Ran) -> None:
+@pytest.mark.parametrize("ran", [CommandResult(1, "2.1.325"), CommandResult(0, "no idea"), CommandResult(0, "")])
+def test_an_agent_that_does_not_say_its_version(ward: Ward, ran: CommandResult) -> None:
     ward.commands["claude"] = ran
     found = ward.check("agents.claude")
     assert found.status is SKIPPED and "does not say which version" in found.detail
@@ -179,7 +179,7 @@ def test_without_a_config_the_hooks_cannot_be_judged(ward: Ward) -> None:
 
 def manager_says(ward: Ward, **properties: str) -> None:
     said = {"ActiveState": "active", "UnitFileState": "enabled", **properties}
-    ward.commands["env"] = Ran(0, "".join(f"{name}={value}\n" for name, value in said.items()))
+    ward.commands["env"] = CommandResult(0, "".join(f"{name}={value}\n" for name, value in said.items()))
 
 
 def unit_of(ward: Ward) -> Path:
@@ -189,7 +189,7 @@ def unit_of(ward: Ward) -> Path:
 def test_a_service_that_is_well(ward: Ward) -> None:
     assert "systemd" in ward.check("service.installed").detail
     assert "Telegram heard" in ward.check("service.running").detail
-    ward.commands["loginctl"] = Ran(0, "no\n")
+    ward.commands["loginctl"] = CommandResult(0, "no\n")
     found = ward.check("service.installed")
     assert found.status is OK and "loginctl enable-linger" in found.detail
 

@@ -10,7 +10,7 @@ import pytest
 from tapgate.config import load_config
 from tapgate.daemon.lock import Lock
 from tapgate.doctor.check import Chmod, Status
-from tapgate.doctor.scene import Answer, UnreachableError
+from tapgate.doctor.scene import ApiAnswer, UnreachableError
 from tapgate.errors import TapgateError
 from tapgate.paths import bot_lock_path, bot_name
 from tests.doctor.ward import FAULT, GONE, NOW, OK, SKIPPED, TOKEN, WARNING, Ward, answer, refusal, told
@@ -130,7 +130,7 @@ def test_a_token_of_another_shape(ward: Ward) -> None:
 
 
 @pytest.mark.parametrize("refused", [refusal(401, "Unauthorized"), refusal(404, "Not Found")])
-def test_a_token_that_is_not_accepted(ward: Ward, refused: Answer) -> None:
+def test_a_token_that_is_not_accepted(ward: Ward, refused: ApiAnswer) -> None:
     ward.bot.answers["getMe"] = refused
     ward.stop_daemon()
     found = ward.check("telegram.token")
@@ -164,13 +164,13 @@ def test_a_proxy_in_the_environment_is_not_used_and_that_is_said(ward: Ward) -> 
 @pytest.mark.parametrize(
     ("said", "words", "advice"),
     [
-        (Answer(404, None, NOW), "answers with 404 and no Bot API answer", "a login page in between"),
-        (Answer(502, None, NOW), "answers with 502 and no Bot API answer", "try again later"),
+        (ApiAnswer(404, None, NOW), "answers with 404 and no Bot API answer", "a login page in between"),
+        (ApiAnswer(502, None, NOW), "answers with 502 and no Bot API answer", "try again later"),
         (refusal(500, "Internal Server Error"), "500 Internal Server Error", "wait a little"),
         (refusal(429, "Too Many Requests: retry after 3"), "429 Too Many", "wait a little"),
     ],
 )
-def test_an_answer_that_is_none(ward: Ward, said: Answer, words: str, advice: str) -> None:
+def test_an_answer_that_is_none(ward: Ward, said: ApiAnswer, words: str, advice: str) -> None:
     ward.bot.answers["getMe"] = said
     found = ward.check("telegram.reachable")
     assert found.status is FAULT and words in found.detail and advice in found.advice
@@ -285,7 +285,7 @@ def test_a_webhook_takes_the_taps(ward: Ward) -> None:
 
 
 @pytest.mark.parametrize("said", [GONE, refusal(500, "Internal Server Error")])
-def test_a_poll_that_says_nothing_about_others(ward: Ward, said: Answer | UnreachableError) -> None:
+def test_a_poll_that_says_nothing_about_others(ward: Ward, said: ApiAnswer | UnreachableError) -> None:
     ward.stop_daemon()
     ward.bot.answers["getUpdates"] = said
     assert ward.check("telegram.poller").status is SKIPPED
@@ -317,7 +317,7 @@ def test_nobody_may_do_what_is_needed(ward: Ward, role: str, status: Status, wor
         (refusal(400, "Bad Request: chat not found"), "the number is wrong"),
     ],
 )
-def test_a_chat_that_cannot_be_written_to(ward: Ward, said: Answer, advice: str) -> None:
+def test_a_chat_that_cannot_be_written_to(ward: Ward, said: ApiAnswer, advice: str) -> None:
     ward.bot.answers["sendChatAction"] = said
     found = ward.check("people.101")
     assert found.status is FAULT and said.description in found.detail
@@ -335,7 +335,7 @@ def test_a_group_that_moved_or_is_lost(ward: Ward) -> None:
 
 
 @pytest.mark.parametrize("said", [GONE, refusal(429, "Too Many Requests")])
-def test_a_chat_of_which_nothing_can_be_told(ward: Ward, said: Answer | UnreachableError) -> None:
+def test_a_chat_of_which_nothing_can_be_told(ward: Ward, said: ApiAnswer | UnreachableError) -> None:
     ward.bot.answers["sendChatAction"] = said
     assert ward.check("people.101").status is SKIPPED
 

@@ -12,10 +12,10 @@ from typing import Any
 from tapgate.config import Config, load_config
 from tapgate.doctor.check import Check, Status
 from tapgate.doctor.examination import examine
-from tapgate.doctor.scene import Answer, Bot, Scene, UnreachableError
+from tapgate.doctor.scene import ApiAnswer, DoctorBot, DoctorContext, UnreachableError
 from tapgate.errors import NotRunningError
 from tapgate.hooks.settings import Scope, apply, plan_install, settings_path
-from tapgate.service.manager import Ran, service_of
+from tapgate.service.manager import CommandResult, service_of
 
 NOW = 1_800_000_000.0
 VERSION = "0.1.0"
@@ -41,21 +41,21 @@ def told(**changes: Any) -> dict[str, Any]:
     return {**STATUS, **changes}
 
 
-def answer(result: Any = True, *, date: float | None = NOW) -> Answer:
-    return Answer(200, {"ok": True, "result": result}, date)
+def answer(result: Any = True, *, date: float | None = NOW) -> ApiAnswer:
+    return ApiAnswer(200, {"ok": True, "result": result}, date)
 
 
-def refusal(status: int, description: str, **parameters: Any) -> Answer:
+def refusal(status: int, description: str, **parameters: Any) -> ApiAnswer:
     value = {"ok": False, "error_code": status, "description": description}
-    return Answer(status, {**value, "parameters": parameters} if parameters else value, NOW)
+    return ApiAnswer(status, {**value, "parameters": parameters} if parameters else value, NOW)
 
 
 @dataclass
 class ScriptedBot:
-    answers: dict[str, Answer | UnreachableError]
+    answers: dict[str, ApiAnswer | UnreachableError]
     calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
 
-    def call(self, method: str, /, *, wait_s: float = 0.0, **params: Any) -> Answer:
+    def call(self, method: str, /, *, wait_s: float = 0.0, **params: Any) -> ApiAnswer:
         self.calls.append((method, params))
         said = self.answers[method]
         if isinstance(said, UnreachableError):
@@ -81,12 +81,14 @@ class Ward:
         )
         self.status: Mapping[str, Any] | Exception = dict(STATUS)
         self.environ: dict[str, str] = {}
-        self.commands: dict[str, Ran] = {
-            "claude": Ran(0, "2.1.325 (Claude Code)\n"),
-            "codex": Ran(0, "codex-cli 0.166.0\n"),
-            "systemctl": Ran(0, "Version=257\nUnitPath=\n"),
-            "env": Ran(0, "ActiveState=active\nUnitFileState=enabled\nStatusText=1 person, Telegram heard at 10:33\n"),
-            "loginctl": Ran(0, "yes\n"),
+        self.commands: dict[str, CommandResult] = {
+            "claude": CommandResult(0, "2.1.325 (Claude Code)\n"),
+            "codex": CommandResult(0, "codex-cli 0.166.0\n"),
+            "systemctl": CommandResult(0, "Version=257\nUnitPath=\n"),
+            "env": CommandResult(
+                0, "ActiveState=active\nUnitFileState=enabled\nStatusText=1 person, Telegram heard at 10:33\n"
+            ),
+            "loginctl": CommandResult(0, "yes\n"),
         }
         self.free: int | OSError = 100 * GIB
         self.writable = True
@@ -134,15 +136,15 @@ class Ward:
             change.path.parent.mkdir(parents=True, exist_ok=True)
             change.path.write_text(change.after)
 
-    def run(self, words: Sequence[str], /) -> Ran:
-        return self.commands.get(words[0], Ran(127, "", f"{words[0]}: command not found"))
+    def run(self, words: Sequence[str], /) -> CommandResult:
+        return self.commands.get(words[0], CommandResult(127, "", f"{words[0]}: command not found"))
 
     def stop_daemon(self) -> None:
         self.status = NotRunningError("the daemon is not running (Connection refused); start it with `tapgate daemon`")
         said = self.commands["env"].stdout.replace("ActiveState=active", "ActiveState=inactive")
-        self.commands["env"] = Ran(0, said)
+        self.commands["env"] = CommandResult(0, said)
 
-    def scene(self) -> Scene:
+    def scene(self) -> DoctorContext:
         def free_bytes(path: Path) -> int:
             if isinstance(self.free, OSError):
                 raise self.free
@@ -154,11 +156,11 @@ class Ward:
                 raise self.status
             return self.status
 
-        def open_bot(config: Config, token: str) -> Bot:
+        def open_bot(config: Config, token: str) -> DoctorBot:
             self.opened.append((config, token))
             return self.bot
 
-        return Scene(
+        return DoctorContext(
             version=VERSION,
             config_path=self.config_path,
             is_named=self.is_named,

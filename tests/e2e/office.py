@@ -20,9 +20,9 @@ from tapgate.desk.desk import Desk
 from tapgate.desk.events import CallerConfirmed, Event
 from tapgate.model import Instant, Person, Request
 from tapgate.telegram.api import Api
-from tapgate.telegram.display import Setting
-from tapgate.telegram.front import Front
-from tapgate.wire import Kind
+from tapgate.telegram.display import DisplayOptions
+from tapgate.telegram.front import TelegramFront
+from tapgate.wire import FrameKind
 from tests.builders import make_request
 from tests.daemon.fakes import PATIENCE_S, Diary, FakeLine, FakeRecords, Sent
 from tests.simulator.driver import ADA, TOKEN, Driver, running
@@ -41,7 +41,7 @@ async def briefly(seconds: float) -> None:
 class Office:
     driver: Driver
     engine: Engine
-    front: Front
+    front: TelegramFront
     diary: Diary
 
     async def ask(self, request: Request) -> FakeLine:
@@ -105,7 +105,7 @@ class Office:
         line = await self.ask(request)
         await self.tap(await self.open_card())
         sent = await self.answer(line)
-        assert sent.kind is Kind.REPLY and b'"behavior":"allow"' in sent.body
+        assert sent.kind is FrameKind.REPLY and b'"behavior":"allow"' in sent.body
         await self.confirm(request)
 
         async def settled() -> bool:
@@ -139,11 +139,11 @@ async def new_office(
     async def command(name: str, user_id: int, chat_id: int, message_id: int) -> None:
         pass
 
-    front = Front(
+    front = TelegramFront(
         Api(token=TOKEN, base_url=url, proxy=None, read_s=read_s),
         emit=emit,
         command=command,
-        setting=Setting(clock=lambda wall: time.strftime("%H:%M", time.localtime(wall))),
+        setting=DisplayOptions(clock=lambda wall: time.strftime("%H:%M", time.localtime(wall))),
         per_chat_s=per_chat_s,
         offset=None,
         last_poll=None,

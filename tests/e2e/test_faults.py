@@ -15,7 +15,7 @@ from tapgate.desk.effects import AnsweredEntry
 from tapgate.desk.events import Posted, SessionEnded, Tapped
 from tapgate.model import Outcome
 from tapgate.simulator.faults import KINDS
-from tapgate.wire import Kind
+from tapgate.wire import FrameKind
 from tests.builders import event_bytes, make_request
 from tests.e2e.office import TOKEN, Message, Office, new_office, opened
 from tests.e2e.world import ADA, LINUS, World, finish
@@ -101,7 +101,7 @@ async def test_a_403_at_the_send_to_the_only_chat_is_no_opinion_with_the_reason(
         async with opened(office):
             request = make_request()
             sent = await office.answer(await office.ask(request))
-            assert sent.kind is Kind.PASS
+            assert sent.kind is FrameKind.PASS
             assert b"could not be shown on any phone (Forbidden: bot was blocked by the user)" in sent.body
             assert office.diary.outcome(request.id) is Outcome.NOT_SHOWN
             await office.allow(2)
@@ -320,7 +320,7 @@ async def test_a_person_who_blocked_the_bot_is_named_as_the_reason_and_unblockin
     async with new_office(url) as office, opened(office):
         await office.driver.control("block", user_id=ADA, blocked=True)
         sent = await office.answer(await office.ask(make_request()))
-        assert sent.kind is Kind.PASS and b"blocked by the user" in sent.body
+        assert sent.kind is FrameKind.PASS and b"blocked by the user" in sent.body
         await office.driver.control("block", user_id=ADA, blocked=False)
         await office.allow(2)
 

@@ -10,11 +10,11 @@ from tapgate.cards.change import change_of
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import AskText, Edit, Effect, ShowWhole
 from tapgate.desk.events import Asked, CallerConfirmed, Event, Posted, PromptPosted, Replied, Tapped, WholePosted
-from tapgate.model import Background, Caller, Card, Copy, Instant, OnDisk, Person, Phase, Request, Risk
+from tapgate.model import Caller, Card, Context, Copy, Instant, OnDisk, Person, Phase, Request, Risk
 from tapgate.model import Tap as Tapping
 from tapgate.risk.assess import assess_request
 from tapgate.telegram.card import fits
-from tapgate.telegram.display import Clock, Setting
+from tapgate.telegram.display import DisplayOptions, FormatTime
 from tests.gallery.sample import PROJECT, Confirm, Receive, Sample, Step, Tap, Type
 
 HOME = "/home/dev"
@@ -27,16 +27,16 @@ class Exhibit:
     """How the card came and how it stands now; the messages that asked for a text, and the files, where still there."""
 
     sample: Sample
-    setting: Setting
+    setting: DisplayOptions
     came: Card
     card: Card
     asked: tuple[AskText, ...]
     files: tuple[ShowWhole, ...]
 
 
-def hang(sample: Sample, *, person: Person, now: Instant, clock: Clock, number: int = 1) -> Exhibit:
+def hang(sample: Sample, *, person: Person, now: Instant, clock: FormatTime, number: int = 1) -> Exhibit:
     """`number` makes the request's id: each exhibit on one phone needs its own."""
-    setting = Setting(clock=clock, machine=sample.machine, home=HOME, mask=sample.mask, detail=sample.shows)
+    setting = DisplayOptions(clock=clock, machine=sample.machine, home=HOME, mask=sample.mask, detail=sample.shows)
     scene = _Scene(person, now, setting)
     requests = [_parse(one, f"{number:024x}{index:08x}") for index, one in enumerate((sample, *sample.beside))]
     for index, (one, request) in enumerate(zip((sample, *sample.beside), requests, strict=True), start=1):
@@ -60,7 +60,7 @@ def _parse(sample: Sample, request_id: str) -> Request:
 class _Scene:
     """A desk of its own, and somebody who does what the sample says."""
 
-    def __init__(self, person: Person, now: Instant, setting: Setting) -> None:
+    def __init__(self, person: Person, now: Instant, setting: DisplayOptions) -> None:
         self._person = person
         self._now = now
         self._setting = setting
@@ -71,9 +71,9 @@ class _Scene:
         self.files: list[ShowWhole] = []
 
     def ask(self, sample: Sample, request: Request, *, message_id: int) -> None:
-        background = Background(why=sample.why, on_disk=_on_disk(sample, self._now.wall))
-        whole = fits(request, background, self._setting)
-        self._tell(Asked(request, fits=whole, background=background, risks=_assess(request)))
+        context = Context(why=sample.why, on_disk=_on_disk(sample, self._now.wall))
+        whole = fits(request, context, self._setting)
+        self._tell(Asked(request, fits=whole, context=context, risks=_assess(request)))
         self._copies[request.id] = copy = Copy(self._person.chat_id, message_id)
         self._tell(Posted(request.id, copy, 0))
 

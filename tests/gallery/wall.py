@@ -16,7 +16,7 @@ from tapgate.desk.effects import Edit, Post
 from tapgate.desk.events import Edited, Event, Posted, PromptPosted, WholePosted
 from tapgate.model import Instant, Person
 from tapgate.telegram.api import Api
-from tapgate.telegram.front import Front
+from tapgate.telegram.front import TelegramFront
 from tests.gallery.exhibits import Exhibit, hang
 from tests.gallery.sample import Sample
 from tests.simulator.driver import ADA, TOKEN, running
@@ -71,7 +71,7 @@ async def _send(url: str, exhibit: Exhibit) -> Hung:
     async def command(name: str, user_id: int, chat_id: int, message_id: int) -> None:
         raise AssertionError("nobody writes here")
 
-    front = Front(
+    front = TelegramFront(
         Api(token=TOKEN, base_url=url, proxy=None),
         emit=emit,
         command=command,

@@ -13,9 +13,9 @@ import pytest
 from tapgate import hook
 from tapgate.config import Config
 from tapgate.hooks import codex_trust
-from tapgate.hooks.registration import Place, ours
+from tapgate.hooks.registration import EntryPlace, ours
 from tapgate.hooks.scopes import agent_dir
-from tapgate.hooks.settings import Finding, Level, Scope, apply, inspect, plan_install, settings_path
+from tapgate.hooks.settings import Finding, Scope, Severity, apply, inspect, plan_install, settings_path
 from tests.hooks.shapes import OTHER
 
 
@@ -54,7 +54,7 @@ class Desk:
         )
 
     def worst(self, agent: str = "claude") -> list[Finding]:
-        return [finding for finding in self.findings(agent) if finding.level is not Level.OK]
+        return [finding for finding in self.findings(agent) if finding.level is not Severity.OK]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def desk(tmp_path: Path) -> Desk:
     return Desk(tmp_path)
 
 
-def only(findings: list[Finding], level: Level, words: str) -> Finding:
+def only(findings: list[Finding], level: Severity, words: str) -> Finding:
     (finding,) = findings
     assert finding.level is level
     assert words in finding.sentence
@@ -97,45 +97,45 @@ def test_the_places_are_the_agents_own(tmp_path: Path) -> None:
 def test_a_fresh_install_is_in_order_in_every_scope(scope: Scope, desk: Desk) -> None:
     path = desk.install(scope=scope)
     (finding,) = desk.findings()
-    assert finding == Finding(Level.OK, f"Claude Code asks tapgate: registered in {path}.")
+    assert finding == Finding(Severity.OK, f"Claude Code asks tapgate: registered in {path}.")
 
 
 def test_a_gate_is_mentioned(desk: Desk) -> None:
     desk.install(gate="Bash|Write")
-    assert [finding.level for finding in desk.findings()] == [Level.OK, Level.OK]
+    assert [finding.level for finding in desk.findings()] == [Severity.OK, Severity.OK]
     assert "Every call of Bash|Write is asked about" in desk.findings()[1].sentence
 
 
 @pytest.mark.parametrize(("agent", "folder"), [("claude", ".claude"), ("codex", ".codex")])
 def test_an_agent_that_does_not_ask_is_a_fault_where_it_is_used(agent: str, folder: str, desk: Desk) -> None:
-    only(desk.worst(agent), Level.WARNING, "does not seem to be used here")
+    only(desk.worst(agent), Severity.WARNING, "does not seem to be used here")
     (desk.home / folder).mkdir()
-    finding = only(desk.worst(agent), Level.FAULT, "does not ask tapgate")
+    finding = only(desk.worst(agent), Severity.FAULT, "does not ask tapgate")
     assert finding.advice == f"Run: tapgate hooks install --agent {agent}"
 
 
 def test_an_interpreter_that_is_gone_is_a_fault(desk: Desk) -> None:
     path = desk.install()
     path.write_text(path.read_text().replace(sys.executable, "/gone/bin/python"))
-    only(desk.worst(), Level.FAULT, "the interpreter /gone/bin/python is gone")
+    only(desk.worst(), Severity.FAULT, "the interpreter /gone/bin/python is gone")
 
 
 def test_a_hook_file_that_is_gone_is_a_fault(desk: Desk) -> None:
     path = desk.install()
     path.write_text(path.read_text().replace(str(Path(hook.__file__).resolve()), "/gone/tapgate/hook.py"))
-    only(desk.worst(), Level.FAULT, "the hook file /gone/tapgate/hook.py is gone")
+    only(desk.worst(), Severity.FAULT, "the hook file /gone/tapgate/hook.py is gone")
 
 
 def test_another_socket_than_the_daemons_is_a_fault(desk: Desk) -> None:
     desk.install()
     desk.config = desk.config.model_copy(update={"socket_path": Path("/elsewhere.sock")})
-    only(desk.worst(), Level.FAULT, "the daemon listens at /elsewhere.sock")
+    only(desk.worst(), Severity.FAULT, "the daemon listens at /elsewhere.sock")
 
 
 def test_another_agents_dialect_is_a_fault(desk: Desk) -> None:
     path = desk.install()
     path.write_text(path.read_text().replace("--agent claude", "--agent codex"))
-    only(desk.worst(), Level.FAULT, "the dialect of codex")
+    only(desk.worst(), Severity.FAULT, "the dialect of codex")
 
 
 def asking(settings: dict[str, Any]) -> dict[str, Any]:
@@ -146,28 +146,28 @@ def asking(settings: dict[str, Any]) -> dict[str, Any]:
 def test_a_timeout_shorter_than_tapgates_is_a_warning(desk: Desk) -> None:
     path = desk.install()
     desk.edit(path, lambda settings: asking(settings).update(timeout=60))
-    only(desk.worst(), Level.WARNING, "ends the hook of PermissionRequest after 60 s; tapgate's timeout_s is 600")
+    only(desk.worst(), Severity.WARNING, "ends the hook of PermissionRequest after 60 s; tapgate's timeout_s is 600")
 
 
 def test_a_timeout_that_is_not_named_is_600_seconds(desk: Desk) -> None:
     desk.config = desk.config.model_copy(update={"timeout_s": 900})
     path = desk.install()
     desk.edit(path, lambda settings: asking(settings).pop("timeout"))
-    only(desk.worst(), Level.WARNING, "after 600 s; tapgate's timeout_s is 900")
+    only(desk.worst(), Severity.WARNING, "after 600 s; tapgate's timeout_s is 900")
 
 
 @pytest.mark.parametrize("timeout", ["600", True, None])
 def test_a_timeout_that_is_no_number_is_a_fault(timeout: object, desk: Desk) -> None:
     path = desk.install()
     desk.edit(path, lambda settings: asking(settings).update(timeout=timeout))
-    only(desk.worst(), Level.FAULT, "not a number")
+    only(desk.worst(), Severity.FAULT, "not a number")
 
 
 def test_a_config_that_was_changed_since_is_a_warning(desk: Desk) -> None:
     desk.install(gate="Bash")
     desk.config = desk.config.model_copy(update={"timeout_s": 300})
     findings = desk.worst()
-    assert [finding.level for finding in findings] == [Level.WARNING, Level.WARNING]
+    assert [finding.level for finding in findings] == [Severity.WARNING, Severity.WARNING]
     assert "registered for another time" in findings[0].sentence
     desk.install()
     assert not desk.worst()
@@ -176,13 +176,13 @@ def test_a_config_that_was_changed_since_is_a_warning(desk: Desk) -> None:
 def test_an_asynchronous_hook_is_a_fault(desk: Desk) -> None:
     path = desk.install()
     desk.edit(path, lambda settings: asking(settings).update({"async": True}))
-    only(desk.worst(), Level.FAULT, "asynchronous")
+    only(desk.worst(), Severity.FAULT, "asynchronous")
 
 
 def test_a_matcher_that_keeps_questions_away_is_a_warning(desk: Desk) -> None:
     path = desk.install()
     desk.edit(path, lambda settings: settings["hooks"]["PermissionRequest"][0].update(matcher="Bash"))
-    only(desk.worst(), Level.WARNING, "asked about Bash only")
+    only(desk.worst(), Severity.WARNING, "asked about Bash only")
     desk.edit(path, lambda settings: settings["hooks"]["PermissionRequest"][0].update(matcher="*"))
     assert not desk.worst()
 
@@ -191,7 +191,7 @@ def test_events_that_are_missing_are_named(desk: Desk) -> None:
     path = desk.install()
     desk.edit(path, lambda settings: [settings["hooks"].pop(event) for event in ("Stop", "PermissionRequest")])
     first, second = desk.worst()
-    assert (first.level, second.level) == (Level.FAULT, Level.WARNING)
+    assert (first.level, second.level) == (Severity.FAULT, Severity.WARNING)
     assert "PermissionRequest is not registered" in first.sentence
     assert "not told of Stop:" in second.sentence
 
@@ -201,7 +201,7 @@ def test_the_same_hook_in_two_scopes_asks_once_and_two_hooks_ask_twice(desk: Des
     path = desk.install(scope=Scope.LOCAL)
     assert not desk.worst()  # Claude Code runs the same command once
     path.write_text(path.read_text().replace("--deadline-s 590", "--deadline-s 590.0"))
-    only(desk.worst(), Level.WARNING, "more than once")
+    only(desk.worst(), Severity.WARNING, "more than once")
 
 
 def test_in_the_home_directory_the_file_is_looked_at_once(desk: Desk) -> None:
@@ -219,20 +219,20 @@ def enable(settings: dict[str, Any]) -> None:
 
 def test_a_plugin_needs_its_program(desk: Desk, tmp_path: Path) -> None:
     desk.edit(desk.path(), enable)
-    only(desk.worst(), Level.FAULT, "tapgate-hook is not on the PATH")
+    only(desk.worst(), Severity.FAULT, "tapgate-hook is not on the PATH")
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "tapgate-hook").write_text("#!/bin/sh\n")
     (tmp_path / "bin" / "tapgate-hook").chmod(0o755)
     (finding,) = desk.findings()
-    assert finding.level is Level.OK
+    assert finding.level is Severity.OK
     assert "the plugin is enabled" in finding.sentence
     desk.install()
-    only(desk.worst(), Level.WARNING, "more than once")
+    only(desk.worst(), Severity.WARNING, "more than once")
 
 
 def test_a_plugin_that_is_disabled_does_not_count(desk: Desk) -> None:
     desk.edit(desk.path(), lambda settings: settings.update(enabledPlugins={"tapgate@tapgate": False}))
-    only(desk.worst(), Level.FAULT, "does not ask tapgate")
+    only(desk.worst(), Severity.FAULT, "does not ask tapgate")
 
 
 # What else keeps Claude Code from asking
@@ -241,7 +241,7 @@ def test_a_plugin_that_is_disabled_does_not_count(desk: Desk) -> None:
 def test_hooks_that_are_all_off_are_a_fault(desk: Desk) -> None:
     path = desk.install()
     desk.edit(path, lambda settings: settings.update(disableAllHooks=True))
-    only(desk.worst(), Level.FAULT, "disableAllHooks is on")
+    only(desk.worst(), Severity.FAULT, "disableAllHooks is on")
     desk.edit(desk.path(scope=Scope.LOCAL), lambda settings: settings.update(disableAllHooks=False))
     assert not desk.worst()  # the narrower scope counts
 
@@ -252,7 +252,7 @@ def test_an_administrator_who_allows_only_managed_hooks_is_a_fault(name: str, de
     desk.edit(desk.path(), lambda settings: settings.update(allowManagedHooksOnly=True))
     assert not desk.worst()  # it counts in managed settings only
     desk.edit(desk.managed / name, lambda settings: settings.update(allowManagedHooksOnly=True))
-    finding = only(desk.worst(), Level.FAULT, "allowManagedHooksOnly is on")
+    finding = only(desk.worst(), Severity.FAULT, "allowManagedHooksOnly is on")
     assert "administrator" in finding.advice
 
 
@@ -260,21 +260,21 @@ def test_an_administrator_who_turns_hooks_off_is_a_fault(desk: Desk) -> None:
     desk.install()
     desk.edit(desk.path(scope=Scope.LOCAL), lambda settings: settings.update(disableAllHooks=False))
     desk.edit(desk.managed / "managed-settings.json", lambda settings: settings.update(disableAllHooks=True))
-    only(desk.worst(), Level.FAULT, "disableAllHooks is on")
+    only(desk.worst(), Severity.FAULT, "disableAllHooks is on")
 
 
 @pytest.mark.parametrize(("mode", "words"), [("dontAsk", "is denied"), ("bypassPermissions", "everything runs")])
 def test_a_mode_that_asks_nobody_is_a_warning(mode: str, words: str, desk: Desk) -> None:
     desk.install()
     desk.edit(desk.path(), lambda settings: settings.update(permissions={"defaultMode": mode}))
-    only(desk.worst(), Level.WARNING, words)
+    only(desk.worst(), Severity.WARNING, words)
     local = desk.path(scope=Scope.LOCAL)
     desk.edit(local, lambda settings: settings.update(permissions={"defaultMode": "default"}))
     assert not desk.worst()
     desk.edit(
         desk.managed / "managed-settings.json", lambda settings: settings.update(permissions={"defaultMode": mode})
     )
-    only(desk.worst(), Level.WARNING, words)
+    only(desk.worst(), Severity.WARNING, words)
 
 
 @pytest.mark.parametrize("scope", list(Scope))
@@ -288,7 +288,9 @@ def test_another_hook_that_may_answer_first_is_a_warning(scope: Scope, desk: Des
             .append({"hooks": [{**OTHER, "command": "yes-to-all --quick " + "x" * 100}]})
         ),
     )
-    finding = only(desk.worst(), Level.WARNING, "another hook answers permission requests as well (yes-to-all --quick")
+    finding = only(
+        desk.worst(), Severity.WARNING, "another hook answers permission requests as well (yes-to-all --quick"
+    )
     assert "…" in finding.sentence
 
 
@@ -299,7 +301,7 @@ def test_a_terminal_obeys_nothing_that_a_projects_settings_say(desk: Desk) -> No
         desk.path(scope=Scope.PROJECT),
         lambda settings: settings.update(hooks={"PermissionRequest": [{"hooks": [hostile]}]}),
     )
-    finding = only(desk.worst(), Level.WARNING, "\\u001b[2J")
+    finding = only(desk.worst(), Severity.WARNING, "\\u001b[2J")
     assert finding.sentence.isprintable()
 
 
@@ -314,9 +316,9 @@ def test_settings_that_cannot_be_read_are_a_fault_and_the_rest_is_looked_at_all_
     local = desk.path(scope=Scope.LOCAL)
     local.parent.mkdir()
     local.write_text('{\n  "a": 1,,\n}')
-    finding = only(desk.worst(), Level.FAULT, f"{local}:2:")
+    finding = only(desk.worst(), Severity.FAULT, f"{local}:2:")
     assert "valid JSON" in finding.sentence
-    assert any(finding.level is Level.OK for finding in desk.findings())
+    assert any(finding.level is Severity.OK for finding in desk.findings())
 
 
 @pytest.mark.parametrize(
@@ -339,10 +341,10 @@ SEEN_WITH_MATCHER = "sha256:8bb1d425bf57a"
 
 def test_the_digest_is_the_one_that_codex_computes() -> None:
     handler = {"type": "command", "command": SEEN_COMMAND, "timeout": 600}
-    assert codex_trust.digest_of(Place("PermissionRequest", 0, 0, "", handler)) == SEEN_DIGEST
-    assert codex_trust.digest_of(Place("PermissionRequest", 0, 0, "", {"command": SEEN_COMMAND})) == SEEN_DIGEST
+    assert codex_trust.digest_of(EntryPlace("PermissionRequest", 0, 0, "", handler)) == SEEN_DIGEST
+    assert codex_trust.digest_of(EntryPlace("PermissionRequest", 0, 0, "", {"command": SEEN_COMMAND})) == SEEN_DIGEST
     more = {"type": "command", "command": f"é {SEEN_COMMAND}", "statusMessage": "waiting"}
-    assert codex_trust.digest_of(Place("PermissionRequest", 0, 0, "Bash", more)).startswith(SEEN_WITH_MATCHER)
+    assert codex_trust.digest_of(EntryPlace("PermissionRequest", 0, 0, "Bash", more)).startswith(SEEN_WITH_MATCHER)
 
 
 def trust(desk: Desk, path: Path, *, digest: str = "", more: str = "") -> None:
@@ -355,7 +357,7 @@ def trust(desk: Desk, path: Path, *, digest: str = "", more: str = "") -> None:
 
 def test_codex_skips_what_was_never_trusted(desk: Desk) -> None:
     desk.install("codex")
-    finding = only(desk.worst("codex"), Level.FAULT, "has not been told to trust the hook")
+    finding = only(desk.worst("codex"), Severity.FAULT, "has not been told to trust the hook")
     assert "/hooks" in finding.advice
 
 
@@ -363,7 +365,7 @@ def test_codex_runs_what_was_trusted_and_skips_what_was_changed_since(desk: Desk
     path = desk.install("codex")
     trust(desk, path)
     assert not desk.worst("codex")
-    assert Finding(Level.OK, "Codex trusts the hook.") in desk.findings("codex")
+    assert Finding(Severity.OK, "Codex trusts the hook.") in desk.findings("codex")
     path.write_text(path.read_text().replace('"timeout": 600', '"timeout": 601'))
     assert "another than the one you have trusted" in desk.worst("codex")[-1].sentence
 
@@ -376,7 +378,7 @@ def test_an_update_of_other_hooks_does_not_touch_the_trust(desk: Desk) -> None:
 
 def test_a_hook_that_was_switched_off_in_codex_is_a_fault(desk: Desk) -> None:
     trust(desk, desk.install("codex"), more="enabled = false\n")
-    only(desk.worst("codex"), Level.FAULT, "switched off")
+    only(desk.worst("codex"), Severity.FAULT, "switched off")
 
 
 def test_a_linked_codex_home_is_found_under_its_real_name(desk: Desk, tmp_path: Path) -> None:
@@ -409,17 +411,17 @@ def test_codex_reads_the_hooks_of_a_trusted_project_only(trusted: str, heard: bo
     if heard:
         assert not desk.worst("codex")
     else:
-        only(desk.worst("codex"), Level.FAULT, "this project is not trusted")
+        only(desk.worst("codex"), Severity.FAULT, "this project is not trusted")
 
 
 @pytest.mark.parametrize(
     ("line", "level", "words"),
     [
-        ("[features]\nhooks = false\n", Level.FAULT, "hooks are off"),
-        ('approval_policy = "never"\n', Level.WARNING, "approval_policy is never"),
+        ("[features]\nhooks = false\n", Severity.FAULT, "hooks are off"),
+        ('approval_policy = "never"\n', Severity.WARNING, "approval_policy is never"),
     ],
 )
-def test_what_keeps_codex_from_asking_is_found(line: str, level: Level, words: str, desk: Desk) -> None:
+def test_what_keeps_codex_from_asking_is_found(line: str, level: Severity, words: str, desk: Desk) -> None:
     path = desk.install("codex")
     trust(desk, path)
     config = path.parent / "config.toml"
@@ -430,5 +432,5 @@ def test_what_keeps_codex_from_asking_is_found(line: str, level: Level, words: s
 def test_a_codex_config_that_cannot_be_read_is_a_warning_without_its_text(desk: Desk) -> None:
     path = desk.install("codex")
     (path.parent / "config.toml").write_text('key = "sk-secret')
-    finding = only(desk.worst("codex"), Level.WARNING, "cannot be read as TOML")
+    finding = only(desk.worst("codex"), Severity.WARNING, "cannot be read as TOML")
     assert "secret" not in finding.sentence + finding.advice

@@ -9,7 +9,7 @@ from pathlib import Path
 from tapgate.desk.effects import AnsweredEntry, AskedEntry, CopyEntry, SettledEntry
 from tapgate.errors import InputError
 from tapgate.journal import Journal
-from tapgate.model import Answer, Call, Caller, Copy, Decision, Json, Outcome, Request, Verdict
+from tapgate.model import Answer, Caller, Copy, Decision, Json, Outcome, Request, ToolCall, Verdict
 
 NOW = 1_767_225_600.0  # 2026-01-01T00:00:00Z
 DAY_S = 86_400.0
@@ -25,7 +25,7 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Request:
         id=request_id,
         caller=caller,
         event="PermissionRequest",
-        call=Call(
+        call=ToolCall(
             session_id=found.get("session", "session-1"),
             agent_id="",
             tool=found.get("tool", "Bash"),

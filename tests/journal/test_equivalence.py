@@ -25,7 +25,7 @@ from tapgate.desk.effects import (
 )
 from tapgate.desk.memory import Remembered
 from tapgate.errors import JournalError
-from tapgate.model import Act, Answer, Caller, Copy, Decision, Outcome, Prompt, Ran, Verdict
+from tapgate.model import Action, Answer, Caller, Copy, Decision, Outcome, Prompt, Ran, Verdict
 
 from .samples import NOW, Opener, make_request, parse
 
@@ -39,7 +39,7 @@ ANY_JSON = st.recursive(
 TIMES = st.floats(NOW, NOW + 600)
 VERSIONS = st.integers(0, 4)
 COPIES = st.builds(Copy, st.sampled_from([11, -100]), st.integers(1, 3))
-PROMPTS = st.builds(Prompt, st.just(42), st.sampled_from(Act), st.integers(0, 3))
+PROMPTS = st.builds(Prompt, st.just(42), st.sampled_from(Action), st.integers(0, 3))
 DECISIONS = st.builds(
     Decision,
     verdict=st.sampled_from(Verdict),

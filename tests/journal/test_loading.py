@@ -17,9 +17,9 @@ from tapgate.desk.effects import AnsweredEntry, AskedEntry, CopyEntry, Entry, Se
 from tapgate.desk.events import Ticked
 from tapgate.desk.memory import Remembered
 from tapgate.journal import Journal
-from tapgate.model import Act, Caller, Copy, Decision, Outcome, Prompt, Request, Verdict
+from tapgate.model import Action, Caller, Copy, Decision, Outcome, Prompt, Request, Verdict
 from tapgate.telegram.card import render_card
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tests import builders
 from tests.builders import ADA, at
 
@@ -38,7 +38,7 @@ async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
     )
     journal = await open_journal()
     await journal.record([asked(request, chats=(11, -100123)), SeenEntry("r1")], at=NOW)
-    await journal.record([posted(), CopyEntry("r1", Copy(11, 101), prompt=Prompt(42, Act.ASK_ANSWER, 1))], at=NOW)
+    await journal.record([posted(), CopyEntry("r1", Copy(11, 101), prompt=Prompt(42, Action.ASK_ANSWER, 1))], at=NOW)
     await journal.close()
     [memory] = await (await open_journal()).load(parse)
     assert memory == Remembered(
@@ -47,7 +47,7 @@ async def test_request_comes_back_as_it_was_asked(open_journal: Opener) -> None:
         deadline_at=NOW + 590,
         chats=(11, -100123),
         copies=((Copy(11, 100), 0),),
-        prompts=((Copy(11, 101), Prompt(42, Act.ASK_ANSWER, 1)),),
+        prompts=((Copy(11, 101), Prompt(42, Action.ASK_ANSWER, 1)),),
     )
 
 
@@ -101,7 +101,7 @@ async def test_old_end_is_loaded_only_while_a_card_does_not_show_it(open_journal
         await journal.record([settled(name, at=NOW + 5)], at=NOW)
     await journal.record([settled("recent", at=NOW + 2 * DAY_S)], at=NOW)
     await journal.record([ShownEntry("shown", Copy(11, 100), 2), ShownEntry("recent", Copy(11, 100), 2)], at=NOW)
-    await journal.record([CopyEntry("shown", Copy(11, 101), prompt=Prompt(42, Act.ASK_ANSWER, 1))], at=NOW)
+    await journal.record([CopyEntry("shown", Copy(11, 101), prompt=Prompt(42, Action.ASK_ANSWER, 1))], at=NOW)
     open_journal.wall.now = NOW + 2 * DAY_S + 60
     assert await ids(journal) == ["open", "behind", "bare", "recent"]
 
@@ -189,7 +189,7 @@ async def test_garbage_in_any_column_keeps_no_daemon_from_starting(open_journal:
     entries: list[Entry] = [
         AskedEntry(request, NOW, NOW + 590, fits=True, chats=(11,)),
         CopyEntry(request.id, Copy(11, 100)),
-        CopyEntry(request.id, Copy(11, 101), prompt=Prompt(42, Act.ASK_REASON)),
+        CopyEntry(request.id, Copy(11, 101), prompt=Prompt(42, Action.ASK_REASON)),
         AnsweredEntry(request.id, make_answer(), 1),
     ]
     await journal.record(entries, at=NOW)
@@ -205,7 +205,7 @@ async def test_garbage_in_any_column_keeps_no_daemon_from_starting(open_journal:
                 desk.restore(await journal.load(parse_request), at(0))
                 desk.handle(Ticked(), at(1))
                 for card in desk.open_cards():
-                    render_card(card, Setting(clock=lambda wall: time.strftime("%H:%M", time.localtime(wall))))
+                    render_card(card, DisplayOptions(clock=lambda wall: time.strftime("%H:%M", time.localtime(wall))))
             connection.execute(f"UPDATE {table} SET {column} = ? WHERE rowid = 1", (good,))
         desk = Desk([ADA], hold_s=590)
         desk.restore(await journal.load(parse_request), at(0))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tapgate.desk.effects import AnsweredEntry, AskedEntry
 from tapgate.journal import Journal
-from tapgate.model import Answer, Call, Caller, Decision, Request, Verdict
+from tapgate.model import Answer, Caller, Decision, Request, ToolCall, Verdict
 
 
 def make_request(request_id: str) -> Request:
@@ -21,7 +21,7 @@ def make_request(request_id: str) -> Request:
         id=request_id,
         caller=Caller("claude", 600.0),
         event="PermissionRequest",
-        call=Call("session-1", "", "Bash", digest),
+        call=ToolCall("session-1", "", "Bash", digest),
         input={},
         choices=(),
         digest=digest,

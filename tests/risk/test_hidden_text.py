@@ -11,7 +11,7 @@ from tapgate.desk.desk import CHANGED
 from tapgate.desk.effects import ShowHidden
 from tapgate.desk.people import NOT_SHOWN
 from tapgate.masking.mask import hidden_finds, mask_text
-from tapgate.model import Act, Background, OnDisk, Phase, Risk, Role, Verdict
+from tapgate.model import Action, Context, OnDisk, Phase, Risk, Role, Verdict
 from tapgate.risk.assess import assess, hidden_texts, with_changed_file, without_masks
 from tests.builders import ADA, BOB, SUGGESTION, make_request
 from tests.desk.test_answers import Table, decided, replies, said, told
@@ -25,10 +25,11 @@ APPROVER = replace(BOB, role=Role.APPROVER)
 def test_one_tap_allows_nothing_and_the_second_does() -> None:
     table = Table()
     request = table.open(make_request(), risks=(HIDDEN_RISK,))
-    acts = {choice.label: choice.act for choice in table.card(request).choices}
-    assert acts["Allow…"] is Act.CONFIRM
+    acts = {choice.label: choice.action for choice in table.card(request).choices}
+    assert acts["Allow…"] is Action.CONFIRM
     assert not any(
-        choice.act is Act.DECIDE and choice.decision.verdict is Verdict.ALLOW for choice in table.card(request).choices
+        choice.action is Action.DECIDE and choice.decision.verdict is Verdict.ALLOW
+        for choice in table.card(request).choices
     )
     assert not replies(table.tap(request, "Allow…"))
     assert table.labels(request)[:2] == ["Yes: Allow", "Back"]
@@ -140,11 +141,11 @@ def test_without_masks_no_such_risk_is_left() -> None:
 
 def test_a_changed_file_is_looked_at_once() -> None:
     seen = OnDisk(0.0, blocks=("-password = 'x'\n+password = 'Qx9zKp2mW7'\n exec(password)",))
-    background = Background(on_disk=seen)
-    (risk,) = with_changed_file((), background)
+    context = Context(on_disk=seen)
+    (risk,) = with_changed_file((), context)
     assert risk.asks_twice
-    assert with_changed_file((risk,), background) == (risk,)
-    assert with_changed_file((), Background(on_disk=OnDisk(0.0, blocks=("+password = 'Qx9zKp2mW7'",)))) == ()
+    assert with_changed_file((risk,), context) == (risk,)
+    assert with_changed_file((), Context(on_disk=OnDisk(0.0, blocks=("+password = 'Qx9zKp2mW7'",)))) == ()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from tapgate.model import Findings
 from tapgate.risk.assess import examine
-from tapgate.risk.links import End, UnknownLinks, Way
+from tapgate.risk.links import LinkEnd, UnknownLinks, Way
 
 HOME = "/home/dev"
 PROJECT = "/home/dev/shop"
@@ -35,8 +35,8 @@ class MadeUpLinks:
                 continue
             turns += 1
             if turns > 40:
-                return Way(here, End.LOOP)
-            if isinstance(target, End):
+                return Way(here, LinkEnd.LOOP)
+            if isinstance(target, LinkEnd):
                 return Way("/".join([here, *waiting]), target)
             real = "" if target.startswith("/") else real
             waiting = [*(part for part in target.split("/") if part), *waiting]
@@ -57,8 +57,8 @@ DISK = MadeUpLinks(
         f"{PROJECT}/lib": "src/lib",
         f"{PROJECT}/tool": "/usr/bin/tool",
         f"{PROJECT}/around": "around",
-        f"{PROJECT}/nfs": End.UNKNOWN,
-        f"{PROJECT}/closed": End.BARRED,
+        f"{PROJECT}/nfs": LinkEnd.UNKNOWN,
+        f"{PROJECT}/closed": LinkEnd.BARRED,
         f"{PROJECT}/gate": "/home/dev/.config/tapgate",
         "/tmp/d": "/home/dev/.ssh",
         "/home/dev/code": "/data/code",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tapgate.service.manager import Ran
+from tapgate.service.manager import CommandResult
 
 UNREACHABLE = "Failed to connect to bus: No medium found"
 
@@ -28,18 +28,18 @@ class FakeSystemd:
     enabled: set[str] = field(default_factory=set)
     active: set[str] = field(default_factory=set)
 
-    def __call__(self, words: Sequence[str], /) -> Ran:
+    def __call__(self, words: Sequence[str], /) -> CommandResult:
         self.calls.append(tuple(words))
         line = [word for word in words if word not in ("env", "LC_ALL=C", "TZ=UTC")]
         match line[0]:
             case "unshare":
-                return Ran(0 if self.namespaces else 1, "", "unshare failed: Operation not permitted")
+                return CommandResult(0 if self.namespaces else 1, "", "unshare failed: Operation not permitted")
             case "loginctl":
-                return Ran(0, f"{self.linger}\n")
+                return CommandResult(0, f"{self.linger}\n")
             case "journalctl":
-                return Ran(0, "first line\nsecond line\n")
+                return CommandResult(0, "first line\nsecond line\n")
             case "systemctl":
-                return self._systemctl(line[2:]) if self.reachable else Ran(1, "", UNREACHABLE)
+                return self._systemctl(line[2:]) if self.reachable else CommandResult(1, "", UNREACHABLE)
             case other:
                 raise AssertionError(f"nobody asked for {other}")
 
@@ -48,23 +48,23 @@ class FakeSystemd:
         verbs = ("start", "stop", "restart", "enable", "disable", "daemon-reload", "reset-failed")
         return [" ".join(call[2:]) for call in self.calls if call[0] == "systemctl" and call[2] in verbs]
 
-    def _systemctl(self, words: list[str]) -> Ran:
+    def _systemctl(self, words: list[str]) -> CommandResult:
         verb, units = words[0], [word for word in words[1:] if not word.startswith("-")]
         if verb == self.refuses:
-            return Ran(1, "", f"Job for {units[0]} failed.\nSee the journal.")
+            return CommandResult(1, "", f"Job for {units[0]} failed.\nSee the journal.")
         match verb:
             case "show" if not units:
-                return Ran(
+                return CommandResult(
                     0, f"Version={self.version}\nUnitPath=/etc/systemd/user {self.unit_dir} /usr/lib/systemd/user\n"
                 )
             case "show":
-                return Ran(0, self._properties(units[0]))
+                return CommandResult(0, self._properties(units[0]))
             case "is-active":
-                return Ran(0 if units[0] in self.active else 3)
+                return CommandResult(0 if units[0] in self.active else 3)
             case "enable":
                 missing = [unit for unit in units if not (self.unit_dir / unit).exists()]
                 if missing:
-                    return Ran(1, "", f"Unit file {missing[0]} does not exist.")
+                    return CommandResult(1, "", f"Unit file {missing[0]} does not exist.")
                 self.enabled |= set(units)
             case "disable":
                 self.enabled -= set(units)
@@ -73,7 +73,7 @@ class FakeSystemd:
                 self.active |= set(units)
             case "stop":
                 self.active -= set(units)
-        return Ran(0)
+        return CommandResult(0)
 
     def _properties(self, unit: str) -> str:
         there = (self.unit_dir / unit).exists()
@@ -104,39 +104,39 @@ class FakeLaunchd:
     loaded: bool = False
     running: bool = False
 
-    def __call__(self, words: Sequence[str], /) -> Ran:
+    def __call__(self, words: Sequence[str], /) -> CommandResult:
         self.calls.append(tuple(words))
         if words[0] == "tail":
-            return Ran(0, "first line\nsecond line\n")
+            return CommandResult(0, "first line\nsecond line\n")
         assert words[0] == "launchctl"
         verb, target = words[1], words[2]
         match verb:
             case "print" if target.count("/") == 1:
-                return Ran(0 if self.session else 113)
+                return CommandResult(0 if self.session else 113)
             case "print":
                 state = "running" if self.running else "not running"
                 text = f"{{\n\tstate = {state}\n\tpid = 4711\n\tlast exit code = {self.last_exit}\n}}\n"
-                return Ran(0, text) if self.loaded else Ran(113, "", "Could not find service")
+                return CommandResult(0, text) if self.loaded else CommandResult(113, "", "Could not find service")
             case "print-disabled":
-                return Ran(0, f'\t"io.tapgate.daemon" => {"disabled" if self.disabled else "enabled"}\n')
+                return CommandResult(0, f'\t"io.tapgate.daemon" => {"disabled" if self.disabled else "enabled"}\n')
             case "bootstrap":
                 if self.loaded:
-                    return Ran(5, "", "Bootstrap failed: 5: Input/output error")
+                    return CommandResult(5, "", "Bootstrap failed: 5: Input/output error")
                 assert Path(words[3]).is_file()
                 self.loaded = self.running = True
             case "kickstart":
                 if not self.loaded:
-                    return Ran(113, "", "Could not find service")
+                    return CommandResult(113, "", "Could not find service")
                 self.running = True
             case "bootout":
                 if not self.loaded:
-                    return Ran(3, "", "Boot-out failed: 3: No such process")
+                    return CommandResult(3, "", "Boot-out failed: 3: No such process")
                 self.loaded = self.running = False
             case "enable":
                 self.disabled = False
             case other:
                 raise AssertionError(f"nobody asked for {other}")
-        return Ran(0)
+        return CommandResult(0)
 
     def told(self) -> list[str]:
         return [" ".join(call[1:]) for call in self.calls if call[0] == "launchctl" and not call[1].startswith("print")]

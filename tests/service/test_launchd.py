@@ -89,9 +89,9 @@ def test_stopped_it_is_not_kept_alive(service: Service, manager: FakeLaunchd) ->
 
 
 def test_what_is_not_installed_cannot_be_started_or_stopped(service: Service) -> None:
-    for act in (service.start, service.stop):
+    for action in (service.start, service.stop):
         with pytest.raises(ServiceError, match="not installed; run `tapgate service install`"):
-            act()
+            action()
 
 
 def test_a_service_that_ended_badly_says_so(service: Service, manager: FakeLaunchd) -> None:

@@ -12,7 +12,7 @@ import pytest
 from tapgate.agents.dialect import MOST_VALUES, read_object
 from tapgate.daemon.listener import MOST_HELD_BYTES
 from tapgate.errors import InputError
-from tapgate.wire import MAX_BODY_BYTES, Kind, encode_frame
+from tapgate.wire import MAX_BODY_BYTES, FrameKind, encode_frame
 from tests.builders import event_bytes, request_id
 from tests.daemon.station import ask_frame, new_station
 from tests.e2e.world import Message, finish, new_world
@@ -110,11 +110,11 @@ async def test_what_waits_is_counted_and_given_back() -> None:
         await second.say(ask_frame(2, big))
         assert await second.is_refused("the questions that wait already take all the memory there is for them")
         small = await station.guest()
-        await small.say(encode_frame(Kind.STATUS))
-        assert (await small.hear())[0].kind is Kind.REPLY, "what is small gets through"
+        await small.say(encode_frame(FrameKind.STATUS))
+        assert (await small.hear())[0].kind is FrameKind.REPLY, "what is small gets through"
         await station.tap(1, "d")
-        assert (await first.hear())[0].kind is Kind.REPLY
-        await first.say(encode_frame(Kind.TAKEN, id=request_id(1)))
+        assert (await first.hear())[0].kind is FrameKind.REPLY
+        await first.say(encode_frame(FrameKind.TAKEN, id=request_id(1)))
         assert await first.is_dropped()
         third = await station.guest()
         await third.say(ask_frame(3, big))

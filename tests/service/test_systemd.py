@@ -89,9 +89,9 @@ def test_stop_stops_the_socket_too(service: Service, manager: FakeSystemd) -> No
 
 
 def test_what_is_not_installed_cannot_be_started_or_stopped(service: Service) -> None:
-    for act in (service.start, service.stop):
+    for action in (service.start, service.stop):
         with pytest.raises(ServiceError, match="not installed; run `tapgate service install`"):
-            act()
+            action()
 
 
 def test_a_manager_that_refuses_is_quoted_in_a_sentence(service: Service, manager: FakeSystemd) -> None:
@@ -275,9 +275,9 @@ def test_only_the_state_directory_can_be_written() -> None:
 
 
 def test_without_systemctl_it_is_said_so_and_what_to_do(home: Path, manager: FakeSystemd) -> None:
-    from tapgate.service.manager import Ran
+    from tapgate.service.manager import CommandResult
 
-    sentence = why_not(platform="linux", home=home, environ=os.environ, run=lambda words: Ran(127))
+    sentence = why_not(platform="linux", home=home, environ=os.environ, run=lambda words: CommandResult(127))
     assert "systemctl is not installed" in sentence and "run `tapgate daemon` in a terminal" in sentence
 
 

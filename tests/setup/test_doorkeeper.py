@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tapgate.cli.bot import MOST_UPDATES, Doorkeeper, parse_token
+from tapgate.cli.bot import MOST_UPDATES, PairingPoller, parse_token
 from tapgate.errors import TapgateError
 from tapgate.model import Instant
-from tapgate.setup.pairing import LIFE_S, End, Pairing
+from tapgate.setup.pairing import LIFE_S, Pairing, PairingEnd
 from tapgate.telegram.api import BusyError, ConflictError, OutageError
 from tests.setup.test_pairing import CODE, MALLORY, start, tap
 
@@ -55,7 +55,7 @@ class FakeQueue:
 
 
 async def watch(queue: FakeQueue) -> tuple[Pairing, list[str]]:
-    keeper = Doorkeeper(queue, LISTED, now=queue.now, sleep=queue.sleep)
+    keeper = PairingPoller(queue, LISTED, now=queue.now, sleep=queue.sleep)
     await keeper.clear()
     told: list[str] = []
     pairing = Pairing(CODE, queue.now())
@@ -73,7 +73,7 @@ async def test_the_right_code_pairs_and_is_confirmed() -> None:
 async def test_nobody_comes_and_it_ends_by_itself() -> None:
     queue = FakeQueue()
     pairing, _ = await watch(queue)
-    assert pairing.end(queue.now()) is End.EXPIRED
+    assert pairing.end(queue.now()) is PairingEnd.EXPIRED
     assert queue.now_s == pytest.approx(LIFE_S, abs=15)
 
 

@@ -15,9 +15,9 @@ from tapgate.setup.pairing import (
     CODE_SHAPE,
     LIFE_S,
     TRIES,
-    End,
     Newcomer,
     Pairing,
+    PairingEnd,
     confirmable,
     link,
     unheard,
@@ -51,7 +51,7 @@ def pairing(**more: Any) -> Pairing:
 def test_the_code_in_a_private_chat_pairs_whoever_sent_it() -> None:
     after = pairing().hear(start(), SOON)
     assert after.newcomer == Newcomer(101, 101, "Ada Lovelace", "ada")
-    assert after.end(SOON) is End.PAIRED
+    assert after.end(SOON) is PairingEnd.PAIRED
 
 
 def test_a_code_typed_by_hand_with_the_bots_name_counts_too() -> None:
@@ -127,7 +127,7 @@ def test_three_wrong_codes_end_it_and_the_right_one_is_too_late_then() -> None:
     for number in range(TRIES):
         assert state.end(SOON) is None
         state = state.hear(start(f"/start guess{number}", sender=MALLORY), SOON)
-    assert state.end(SOON) is End.TRIED
+    assert state.end(SOON) is PairingEnd.TRIED
     assert state.hear(start(), SOON).newcomer is None
 
 
@@ -135,7 +135,7 @@ def test_two_wrong_codes_do_not_keep_the_right_one_out() -> None:
     state = pairing()
     for _ in range(TRIES - 1):
         state = state.hear(start("/start nope"), SOON)
-    assert state.hear(start(), SOON).end(SOON) is End.PAIRED
+    assert state.hear(start(), SOON).end(SOON) is PairingEnd.PAIRED
 
 
 def test_a_thousand_wrong_codes_pair_nobody() -> None:
@@ -146,7 +146,7 @@ def test_a_thousand_wrong_codes_pair_nobody() -> None:
         state = state.hear(guess, SOON)
         fresh = Pairing(secrets.token_urlsafe(CODE_BYTES), BEGUN).hear(guess, SOON)
         assert fresh.newcomer is None and fresh.wrong == 1
-    assert state.newcomer is None and state.end(SOON) is End.TRIED
+    assert state.newcomer is None and state.end(SOON) is PairingEnd.TRIED
 
 
 @given(text=st.text(), kind=st.sampled_from(["private", "group", "supergroup", "channel", ""]))
@@ -168,13 +168,13 @@ def test_no_text_but_the_code_pairs(text: str, kind: str) -> None:
 )
 def test_after_ten_minutes_on_either_clock_the_code_is_nothing(now: Instant) -> None:
     state = pairing()
-    assert state.end(now) is End.EXPIRED and state.left_s(now) == 0
+    assert state.end(now) is PairingEnd.EXPIRED and state.left_s(now) == 0
     assert state.hear(start(), now).newcomer is None
 
 
 def test_just_before_that_it_still_counts() -> None:
     now = Instant(BEGUN.mono + LIFE_S - 0.1, BEGUN.wall + LIFE_S - 0.1)
-    assert pairing().hear(start(), now).end(now) is End.PAIRED
+    assert pairing().hear(start(), now).end(now) is PairingEnd.PAIRED
 
 
 # Groups
@@ -189,7 +189,7 @@ def test_a_group_pairs_where_a_group_was_asked_for() -> None:
 
 def test_a_group_does_not_pair_otherwise_and_a_code_that_others_could_read_ends_it() -> None:
     after = pairing().hear(start(chat=GROUP), SOON)
-    assert after.newcomer is None and after.end(SOON) is End.SPILT
+    assert after.newcomer is None and after.end(SOON) is PairingEnd.SPILT
     assert after.hear(start(sender=MALLORY), SOON).newcomer is None
 
 

@@ -15,7 +15,7 @@ import pytest
 from rich.console import Console
 
 from tapgate.cli.dialog import Dialog
-from tapgate.cli.running import Daemons, short_lived_daemon
+from tapgate.cli.running import DaemonControl, short_lived_daemon
 from tapgate.config import Config
 from tapgate.daemon.lock import Lock, holder_of
 from tapgate.errors import LockedError, TapgateError
@@ -31,9 +31,9 @@ def config(tmp_path: Path) -> Config:
     return Config(socket_path=tmp_path / "run" / "daemon.sock", state_dir=tmp_path / "state")
 
 
-def daemons_of(config: Config) -> Daemons:
+def daemons_of(config: Config) -> DaemonControl:
     dialog = Dialog(Console(file=StringIO()), yes=True, interactive=False)
-    return Daemons(dialog, config, config.state_dir / "config.toml", None)
+    return DaemonControl(dialog, config, config.state_dir / "config.toml", None)
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from pathlib import Path
 from tapgate.agents import DIALECTS
 from tapgate.desk.case import Case
 from tapgate.model import (
-    NO_BACKGROUND,
-    Act,
+    NO_CONTEXT,
+    Action,
     Answer,
-    Background,
     Caller,
     Card,
     Choice,
+    Context,
     Draft,
     Outcome,
     Phase,
@@ -28,7 +28,7 @@ from tapgate.simulator.limits import check_text
 from tapgate.simulator.markup import parse_reply_markup
 from tapgate.telegram import card as front_card
 from tapgate.telegram import content
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import keyboard_of
 from tests.builders import at
@@ -40,22 +40,22 @@ def clock(wall: float) -> str:
     return time.strftime("%H:%M", time.gmtime(wall))
 
 
-SETTING = Setting(clock=clock, home="/home/dev")
+SETTING = DisplayOptions(clock=clock, home="/home/dev")
 
 
-def render_card(card: Card, setting: Setting = SETTING) -> str:
+def render_card(card: Card, setting: DisplayOptions = SETTING) -> str:
     return front_card.render_card(card, setting)
 
 
-def fits(request: Request, background: Background = NO_BACKGROUND, setting: Setting = SETTING) -> bool:
-    return front_card.fits(request, background, setting)
+def fits(request: Request, context: Context = NO_CONTEXT, setting: DisplayOptions = SETTING) -> bool:
+    return front_card.fits(request, context, setting)
 
 
-def whole_of(request: Request, background: Background = NO_BACKGROUND, setting: Setting = SETTING) -> tuple[str, bytes]:
-    return content.whole_of(request, background, setting)
+def whole_of(request: Request, context: Context = NO_CONTEXT, setting: DisplayOptions = SETTING) -> tuple[str, bytes]:
+    return content.whole_of(request, context, setting)
 
 
-def content_of(request: Request, setting: Setting = SETTING) -> Content:
+def content_of(request: Request, setting: DisplayOptions = SETTING) -> Content:
     return content.content_of(request, setting)
 
 
@@ -78,14 +78,14 @@ def open_card(
     *,
     seen: bool = False,
     refreshed: bool = False,
-    background: Background = NO_BACKGROUND,
-    setting: Setting = SETTING,
+    context: Context = NO_CONTEXT,
+    setting: DisplayOptions = SETTING,
 ) -> Card:
     """The card as the desk would have it posted: what does not fit offers no way to allow it until it was seen."""
     case = _case(request)
-    case.fits = seen or fits(request, background, setting)
+    case.fits = seen or fits(request, context, setting)
     case.refreshed = refreshed
-    case.background = background
+    case.context = context
     return case.card()
 
 
@@ -127,7 +127,7 @@ def every_state(request: Request) -> Iterator[Card]:
     yield open_card(request)
     yield open_card(request, seen=True, refreshed=True)
     for choice in request.choices:
-        if choice.act is Act.DECIDE:
+        if choice.action is Action.DECIDE:
             yield sending_card(request, answer_by(choice))
     for outcome in Outcome:
         for ran in Ran:
@@ -135,7 +135,7 @@ def every_state(request: Request) -> Iterator[Card]:
                 yield settled_card(request, outcome, answer=answer, ran=ran, detail="why")
 
 
-def shown(card: Card, setting: Setting = SETTING) -> str:
+def shown(card: Card, setting: DisplayOptions = SETTING) -> str:
     """The text on the phone. Fails where Telegram would refuse the card."""
     text, entities = parse_html(render_card(card, setting))
     check_text(text, entities)

@@ -9,9 +9,9 @@ from typing import Any
 from tapgate.cards.change import change_of
 from tapgate.desk.drafts import answer_of, choices_of
 from tapgate.desk.words import TAKEN_BEFORE
-from tapgate.model import Background, Card, Decision, Detail, Draft, Given, OnDisk, Outcome, Ran, Request, Verdict
+from tapgate.model import Card, Context, Decision, Detail, Draft, Given, OnDisk, Outcome, Ran, Request, Verdict
 from tapgate.risk.assess import assess_request
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tests.builders import at, choice_of, make_request
 
 from .cards import SETTING, answer_by, open_card, sending_card, settled_card
@@ -175,16 +175,16 @@ FILES = {"src/cart.py": CART, "src/values.py": LONG}
 WHY = "The total ignores how many of each item there are. I'll multiply by the count and run the tests."
 
 
-def background_of(request: Request) -> Background:
+def background_of(request: Request) -> Context:
     path = str(request.input.get("file_path", "")).removeprefix(f"{SHOP}/")
     if path in FILES:
         size = len(FILES[path])
         seen = change_of(request.call.tool, request.input, FILES[path], seen=replace(SEEN, size_bytes=size))
-        return Background(why=WHY, on_disk=seen)
-    return Background(why=WHY, on_disk=replace(SEEN, is_new=True) if path == "src/tax.py" else None)
+        return Context(why=WHY, on_disk=seen)
+    return Context(why=WHY, on_disk=replace(SEEN, is_new=True) if path == "src/tax.py" else None)
 
 
-def gallery() -> Iterator[tuple[str, Card, Setting]]:
+def gallery() -> Iterator[tuple[str, Card, DisplayOptions]]:
     """Each card with a name and the setting that it is shown in."""
     for name, (tool, fields) in CALLS.items():
         yield f"open/{name}", _open(make_request(tool=tool, tool_input=fields, suggestions=())), STUDIO
@@ -211,7 +211,7 @@ def gallery() -> Iterator[tuple[str, Card, Setting]]:
         yield f"settled/expired-{name}", settled_card(_call(name), Outcome.EXPIRED), STUDIO
 
 
-def _steps() -> Iterator[tuple[str, Card, Setting]]:
+def _steps() -> Iterator[tuple[str, Card, DisplayOptions]]:
     """Cards that take more than one tap, in the middle of it."""
     form = make_request(tool="AskUserQuestion", tool_input=FORM, suggestions=())
     yield "steps/question-1", _in_step(form, Draft()), STUDIO
@@ -239,7 +239,7 @@ def _in_step(request: Request, draft: Draft, *, risky: bool = False) -> Card:
     return replace(_open(request), draft=draft, choices=choices_of(request, draft, risky=risky))
 
 
-def _settled(request: Request) -> Iterator[tuple[str, Card, Setting]]:
+def _settled(request: Request) -> Iterator[tuple[str, Card, DisplayOptions]]:
     for key, name in (("a", "allowed"), ("s0", "allowed-with-a-rule")):
         answer = answer_by(choice_of(request, key))
         yield f"settled/{name}", settled_card(request, Outcome.ALLOWED, answer=answer), STUDIO
@@ -257,7 +257,7 @@ def _settled(request: Request) -> Iterator[tuple[str, Card, Setting]]:
 
 def _open(request: Request) -> Card:
     around = background_of(request)
-    return replace(open_card(request, background=around), risks=assess_request(request, home=HOME))
+    return replace(open_card(request, context=around), risks=assess_request(request, home=HOME))
 
 
 def _call(name: str) -> Request:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tapgate.agents import parse_request
 from tapgate.desk.case import SHOW_WHOLE
 from tapgate.desk.drafts import answer_of, with_pick
-from tapgate.model import Answer, Background, Caller, Draft, Link, Outcome, Phase, Ran, Request, Risk, Verdict
+from tapgate.model import Answer, Caller, Context, Draft, Link, Outcome, Phase, Ran, Request, Risk, Verdict
 from tapgate.telegram.text import MAX_UNITS, units, visible
 from tests.agents.forms import PERMISSIONS, TOOL_INPUTS
 from tests.builders import SUGGESTION, choice_of, make_request
@@ -237,13 +237,13 @@ def test_the_longest_card_there_can_be_is_not_too_long() -> None:
         cwd=f"/{wide}",
     )
     request = replace(request, caller=replace(request.caller, project=f"/{wide}"))
-    words = Background(why=wide * 3, links=tuple(Link(f"{number}{wide}", wide) for number in range(20)))
+    words = Context(why=wide * 3, links=tuple(Link(f"{number}{wide}", wide) for number in range(20)))
     risks = tuple(Risk(f"risk-{wide}", wide) for _ in range(9))
     setting = replace(SETTING, machine=wide, mask=False)
     for card in every_state(request):
-        shown(replace(card, refreshed=True, background=words, risks=risks), setting)
-        shown(replace(card, restarted=True, background=words, risks=risks), setting)
-    longest = replace(open_card(request, seen=True, refreshed=True), background=words, risks=risks)
+        shown(replace(card, refreshed=True, context=words, risks=risks), setting)
+        shown(replace(card, restarted=True, context=words, risks=risks), setting)
+    longest = replace(open_card(request, seen=True, refreshed=True), context=words, risks=risks)
     assert units(shown(longest, setting)) > 3900  # or this test has lost its point
     gate = make_request(event="PreToolUse", tool_input=request.input, agent_id="a", agent_type=wide, cwd=f"/{wide}")
     shown(open_card(replace(gate, caller=request.caller)))
@@ -255,24 +255,24 @@ def test_the_longest_card_there_can_be_is_not_too_long() -> None:
 def test_where_a_path_leads_stands_right_below_the_call() -> None:
     request = make_request(tool="Write", tool_input={"file_path": "/home/dev/shop/docs/x", "content": "text"})
     link = Link("docs/x", "a link to ~/.ssh/x, out of the project")
-    lines = shown(replace(open_card(request), background=Background(links=(link,)))).split("\n")
+    lines = shown(replace(open_card(request), context=Context(links=(link,)))).split("\n")
     assert lines[1:3] == ["Write docs/x", "🔗 docs/x: a link to ~/.ssh/x, out of the project"]
-    assert b"link: docs/x: a link to ~/.ssh/x" in whole_of(request, Background(links=(link,)), SETTING)[1]
+    assert b"link: docs/x: a link to ~/.ssh/x" in whole_of(request, Context(links=(link,)), SETTING)[1]
 
 
 def test_more_links_than_a_card_shows_are_not_allowed_unseen() -> None:
     request = make_request()
     links = tuple(Link(f"d{number}", "a link to ~/x") for number in range(5))
-    assert fits(request, Background(links=links[:3]))
-    assert not fits(request, Background(links=links))
-    text = shown(replace(open_card(request), background=Background(links=links)))
+    assert fits(request, Context(links=links[:3]))
+    assert not fits(request, Context(links=links))
+    text = shown(replace(open_card(request), context=Context(links=links)))
     assert "🔗 and 2 more" in text
 
 
 def test_signs_in_a_target_are_spelled_out_and_its_secrets_masked() -> None:
     secret = "gh" + "p_notARealToken0123456789abcdefABCDEF1"
     link = Link("docs/x", f"a link to /a\n\u202eb/{secret}")
-    text = shown(replace(open_card(make_request()), background=Background(links=(link,))))
+    text = shown(replace(open_card(make_request()), context=Context(links=(link,))))
     assert "/a⏎⟨U+202E⟩b/" in text
     assert secret not in text
 

@@ -30,7 +30,7 @@ from tapgate.desk.events import (
 )
 from tapgate.model import Copy, Outcome, Prompt
 from tapgate.telegram.api import Api
-from tapgate.telegram.front import Front
+from tapgate.telegram.front import TelegramFront
 from tests.builders import make_request
 
 from . import timelapse
@@ -87,7 +87,7 @@ class Edge:
         self.events: list[tuple[Event, int | None]] = []
         self.commands: list[tuple[str, int, int, int]] = []
         self.reports: list[str] = []
-        self.front = Front(
+        self.front = TelegramFront(
             self.api,
             emit=self._emit,
             command=self._command,
@@ -291,7 +291,7 @@ def test_a_blocked_bot_does_not_try_every_way_to_edit() -> None:
         edge.front.edit(Edit(settled_card(request, Outcome.DENIED), (Copy(ADA, 5),)))
 
     edge = at_the_edge(main)
-    assert edge.heard == [EditRefused(request.id, Copy(ADA, 5), 0, is_barred=True)]
+    assert edge.heard == [EditRefused(request.id, Copy(ADA, 5), 0, is_blocked=True)]
     assert len(edge.api.made) == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tapgate.model import Card, Outcome
 from tapgate.risk.assess import RULES
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.keyboard import keyboard_of
 from tests.telegram.cards import render_card, shown
@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent.parent / "data" / "golden"
 CARDS = {name: (card, setting) for name, card, setting in gallery()}
 
 
-def golden(card: Card, setting: Setting) -> str:
+def golden(card: Card, setting: DisplayOptions) -> str:
     """The HTML, and the words of the buttons below."""
     shown(card, setting)
     rows = [" | ".join(f"[{key.text}]" for key in row) for row in keyboard_of(card)]

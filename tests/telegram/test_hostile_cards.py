@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tapgate.model import Background, Card, Detail, OnDisk, Outcome, Ran, Request, Risk
+from tapgate.model import Card, Context, Detail, OnDisk, Outcome, Ran, Request, Risk
 from tapgate.risk.assess import assess_request
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_document, check_text
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.text import MAX_UNITS, escape, units, visible
@@ -39,7 +39,7 @@ disks = st.none() | st.builds(
     blocks=st.lists(texts, max_size=2).map(tuple),
     places=st.integers(-1, 10**6),
 )
-backgrounds = st.builds(Background, why=texts, on_disk=disks)
+backgrounds = st.builds(Context, why=texts, on_disk=disks)
 risks = st.lists(st.builds(Risk, texts, texts), max_size=6).map(tuple)
 SETTINGS = [
     replace(SETTING, machine=machine, mask=mask, detail=detail, home=home)
@@ -61,7 +61,7 @@ def shaped_requests(draw: st.DrawFn) -> Request:
 
 
 @st.composite
-def hostile_cards(draw: st.DrawFn) -> tuple[Card, Setting]:
+def hostile_cards(draw: st.DrawFn) -> tuple[Card, DisplayOptions]:
     request = draw(hostile_requests() | shaped_requests())
     setting = draw(st.sampled_from(SETTINGS))
     around = draw(backgrounds)
@@ -69,8 +69,8 @@ def hostile_cards(draw: st.DrawFn) -> tuple[Card, Setting]:
     card = draw(
         st.sampled_from(
             [
-                open_card(request, background=around, setting=setting),
-                open_card(request, background=around, setting=setting, seen=True, refreshed=True),
+                open_card(request, context=around, setting=setting),
+                open_card(request, context=around, setting=setting, seen=True, refreshed=True),
                 sending_card(request, answer),
                 settled_card(
                     request,
@@ -82,7 +82,7 @@ def hostile_cards(draw: st.DrawFn) -> tuple[Card, Setting]:
             ]
         )
     )
-    return replace(card, background=around, risks=draw(risks)), setting
+    return replace(card, context=around, risks=draw(risks)), setting
 
 
 @given(hostile_cards())
@@ -92,7 +92,7 @@ def hostile_cards(draw: st.DrawFn) -> tuple[Card, Setting]:
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],
 )
-def test_telegram_takes_whatever_comes(made: tuple[Card, Setting]) -> None:
+def test_telegram_takes_whatever_comes(made: tuple[Card, DisplayOptions]) -> None:
     card, setting = made
     text = shown(card, setting)
     assert units(text) <= MAX_UNITS
@@ -101,7 +101,7 @@ def test_telegram_takes_whatever_comes(made: tuple[Card, Setting]) -> None:
 
 @given(hostile_requests() | shaped_requests(), backgrounds, st.sampled_from(SETTINGS))
 @settings(max_examples=300, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_telegram_takes_the_file_of_whatever_comes(request: Request, around: Background, setting: Setting) -> None:
+def test_telegram_takes_the_file_of_whatever_comes(request: Request, around: Context, setting: DisplayOptions) -> None:
     name, data = whole_of(request, around, setting)
     check_document(len(data))
     assert data.decode().strip()

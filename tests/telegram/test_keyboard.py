@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tapgate.desk.case import SHOW_HIDDEN, SHOW_WHOLE, Case
-from tapgate.model import Act, Card, Choice, Draft, Risk
+from tapgate.model import Action, Card, Choice, Draft, Risk
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.keyboard import MOST_UNITS, SHORT_UNITS, is_cut, keyboard_of
 from tapgate.telegram.text import units
@@ -140,7 +140,7 @@ def test_every_button_leads_back_to_its_choice(request_: Any) -> None:
 
 
 def labelled(label: str) -> Choice:
-    return Choice("s0", label, Act.DECIDE, seal="x")
+    return Choice("s0", label, Action.DECIDE, seal="x")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tapgate.model import NO_BACKGROUND, Request
+from tapgate.model import NO_CONTEXT, Request
 from tapgate.risk.assess import assess_request
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
@@ -100,7 +100,7 @@ def peak_of(work: Callable[[], object]) -> int:
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_card_of_a_large_input_takes_little_memory(name: str) -> None:
     request = request_of(name, 16 * MIB)
-    assert peak_of(lambda: fits(request, NO_BACKGROUND, SETTING)) < MIB
+    assert peak_of(lambda: fits(request, NO_CONTEXT, SETTING)) < MIB
     card = open_card(request)
     assert peak_of(lambda: render_card(card, SETTING)) < MIB
     assert "not shown" in shown(card)
@@ -119,8 +119,8 @@ def test_a_card_of_a_large_input_is_no_more_work_than_one_of_a_small(name: str) 
 def test_the_file_of_a_large_input_takes_memory_in_proportion(name: str) -> None:
     size = MIB // 2
     request = request_of(name, size)
-    data = whole_of(request, NO_BACKGROUND, SETTING)[1]
-    assert peak_of(lambda: whole_of(request, NO_BACKGROUND, SETTING)) < 12 * max(size, len(data)) + MIB
+    data = whole_of(request, NO_CONTEXT, SETTING)[1]
+    assert peak_of(lambda: whole_of(request, NO_CONTEXT, SETTING)) < 12 * max(size, len(data)) + MIB
 
 
 @pytest.mark.parametrize("name", ["a file of ordinary lines", "a file of one line", "many fields"])
@@ -130,10 +130,10 @@ async def test_neither_card_nor_file_holds_up_the_event_loop(name: str) -> None:
     card = open_card(request)
     async with watched() as pulse:
         for work in (
-            functools.partial(fits, request, NO_BACKGROUND, SETTING),
+            functools.partial(fits, request, NO_CONTEXT, SETTING),
             functools.partial(render_card, card, SETTING),
             functools.partial(assess_request, request, home="/home/dev"),
-            functools.partial(whole_of, request, NO_BACKGROUND, SETTING),
+            functools.partial(whole_of, request, NO_CONTEXT, SETTING),
         ):
             await anyio.to_thread.run_sync(work)
     assert pulse.share < 0.5, pulse
@@ -144,7 +144,7 @@ def test_what_no_file_can_hold_is_refused_before_it_is_made() -> None:
     request = request_of("a file of one line", 0)
     flood = replace(request, input={"file_path": "/a", "content": "\x7f" * (16 * MIB)})
     with pytest.raises(TooLargeError, match="answer at the terminal, or deny here"):
-        whole_of(flood, NO_BACKGROUND, SETTING)
+        whole_of(flood, NO_CONTEXT, SETTING)
 
 
 async def test_the_detector_sees_what_holds_up_the_loop() -> None:

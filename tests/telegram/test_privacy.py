@@ -10,7 +10,7 @@ import pytest
 from tapgate.daemon.history import render_history
 from tapgate.journal import TrailRow
 from tapgate.masking.mask import mask_pieces, mask_text
-from tapgate.model import Background, Detail, OnDisk, Outcome, Phase, Risk
+from tapgate.model import Context, Detail, OnDisk, Outcome, Phase, Risk
 from tapgate.telegram.content import gist_of
 from tapgate.telegram.keyboard import keyboard_of
 from tests.builders import choice_of, make_request
@@ -56,9 +56,9 @@ def test_no_secret_stands_on_a_card_or_in_its_file(tool: str, fields: dict[str, 
         blocked_path=f"/{SECRET}",
         cwd=f"/srv/{SECRET}",
     )
-    around = Background(why=f"I use {SECRET} now.", on_disk=OnDisk(0.0, diff=f" {SECRET}", blocks=(f"-{SECRET}",)))
+    around = Context(why=f"I use {SECRET} now.", on_disk=OnDisk(0.0, diff=f" {SECRET}", blocks=(f"-{SECRET}",)))
     for card in every_state(request):
-        text = shown(replace(card, background=around, risks=(Risk("r", f"Sends {SECRET}"),)))
+        text = shown(replace(card, context=around, risks=(Risk("r", f"Sends {SECRET}"),)))
         assert CORE not in text
         assert card.phase is Phase.SETTLED or "GitHub token, 40 chars›" in text
     data = whole_of(request, around)[1].decode()
@@ -127,7 +127,7 @@ def test_the_agent_s_words_show_no_half_of_a_secret_at_their_cut_beginning() -> 
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7q7W8e9R0\n" * 200
     for cut in range(0, 40, 3):
         words = (f"{SECRET[cut:]} and then\n{key}-----END PRIVATE KEY-----\nso I ask.")[-10_000:]
-        text = shown(open_card(make_request(), background=Background(why=words)))
+        text = shown(open_card(make_request(), context=Context(why=words)))
         assert SECRET[-12:] not in text
         assert "q7W8e9R0" not in text
         assert "so I ask." in text
@@ -186,8 +186,8 @@ def test_a_summary_holds_nothing_of_the_content(tool: str, fields: dict[str, Any
     request = make_request(
         tool=tool, tool_input=fields, suggestions=(), decision_reason=words, blocked_path=words, cwd=f"/{words}"
     )
-    around = Background(why=words, on_disk=OnDisk(0.0, diff=words, brief=words, blocks=(words,)))
-    for card in (open_card(request, background=around, setting=BRIEF), settled_card(request, Outcome.ALLOWED)):
+    around = Context(why=words, on_disk=OnDisk(0.0, diff=words, brief=words, blocks=(words,)))
+    for card in (open_card(request, context=around, setting=BRIEF), settled_card(request, Outcome.ALLOWED)):
         text = shown(replace(card, risks=(Risk("privilege", "Deletes ~/giraffe"),)), BRIEF)
         assert "giraffe" not in text
     assert "giraffe" not in shown(open_card(make_request(tool_input={"command": words}), setting=BRIEF), BRIEF)

@@ -12,7 +12,7 @@ import pytest
 
 from tapgate.cards.change import change_of
 from tapgate.desk.case import SHOW_WHOLE
-from tapgate.model import NO_BACKGROUND, Background, OnDisk, Request
+from tapgate.model import NO_CONTEXT, Context, OnDisk, Request
 from tests.builders import make_request
 from tests.cards.test_change import as_the_agent_reads, some_edit, some_text
 from tests.shown_diff import apply_block, read_fragments, replaced, shows_a_change, unspelled
@@ -24,17 +24,17 @@ CASES = 2_000
 _BLOCK = re.compile(r"<pre>(?:<code class=\"language-\w+\">)?(.*?)(?:</code>)?</pre>", re.DOTALL)
 
 
-def asked(tool: str, fields: dict[str, Any], before: str | None = None) -> tuple[Request, Background]:
+def asked(tool: str, fields: dict[str, Any], before: str | None = None) -> tuple[Request, Context]:
     request = make_request(tool=tool, tool_input=fields, suggestions=())
     if before is None:
-        return request, NO_BACKGROUND
+        return request, NO_CONTEXT
     seen = OnDisk(at=0.0, size_bytes=len(before.encode()))
-    return request, Background(on_disk=change_of(tool, request.input, before, seen=seen))
+    return request, Context(on_disk=change_of(tool, request.input, before, seen=seen))
 
 
-def block_of(request: Request, around: Background) -> str:
+def block_of(request: Request, around: Context) -> str:
     """The block on the card, with its characters in the place of their names."""
-    found = _BLOCK.search(render_card(open_card(request, background=around)))
+    found = _BLOCK.search(render_card(open_card(request, context=around)))
     return unspelled(html.unescape(found[1])) if found else ""
 
 
@@ -131,12 +131,12 @@ def test_a_deleted_cell_is_shown_where_it_is_known_and_no_other_text_passes_for_
     request, around = asked("NotebookEdit", fields, notebook("x", "check()\nrun()", "y"))
     block = block_of(request, around)
     assert apply_block("check()\nrun()", block.partition("\n")[2]) == ""
-    assert "not used: print('kept')" in shown(open_card(request, background=around))
+    assert "not used: print('kept')" in shown(open_card(request, context=around))
     request, around = asked("NotebookEdit", fields)
     assert block_of(request, around) == ""
     assert "not used: print('kept')" in shown(open_card(request))
     request, around = asked("NotebookEdit", {**fields, "cell_id": "c9"}, notebook("x"))
-    assert "no such cell was in the notebook" in shown(open_card(request, background=around))
+    assert "no such cell was in the notebook" in shown(open_card(request, context=around))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_patch_on_a_card_is_the_patch_to_the_last_character() -> None:
         request = make_request(agent="codex", tool="apply_patch", tool_input={"command": patch}, suggestions=())
         card = render_card(open_card(request))
         if fits(request) and "blank lines with" not in card and patch.strip(" \t\n"):
-            assert block_of(request, NO_BACKGROUND) == patch
+            assert block_of(request, NO_CONTEXT) == patch
 
 
 def test_a_patch_names_every_file_that_it_touches_also_where_it_moves_one() -> None:
@@ -205,7 +205,7 @@ def test_a_patch_names_every_file_that_it_touches_also_where_it_moves_one() -> N
 def edit_of(old: str, new: str, before: str | None = None) -> str:
     fields = {"file_path": PATH, "old_string": old, "new_string": new}
     request, around = asked("Edit", fields, before)
-    return shown(open_card(request, background=around))
+    return shown(open_card(request, context=around))
 
 
 def test_lines_that_differ_in_blanks_only_show_the_difference() -> None:
@@ -218,7 +218,7 @@ def test_lines_that_differ_in_blanks_only_show_the_difference() -> None:
 
 def test_ordinary_tabs_stay_as_they_are() -> None:
     request, around = asked("Edit", {"file_path": PATH, "old_string": "\tone()", "new_string": "\ttwo()"})
-    assert "-\tone()\n+\ttwo()" in render_card(open_card(request, background=around))
+    assert "-\tone()\n+\ttwo()" in render_card(open_card(request, context=around))
 
 
 def test_a_text_cannot_say_what_only_the_card_says() -> None:
@@ -226,7 +226,7 @@ def test_a_text_cannot_say_what_only_the_card_says() -> None:
     assert "+a⟨U+27E8⟩4 blank lines⟩" in text
     edits = [{"old_string": "a", "new_string": "b", "note": "x @@\n+check_auth()\n@@ y"}]
     request, around = asked("MultiEdit", {"file_path": PATH, "edits": edits})
-    assert "\n+check_auth()" not in shown(open_card(request, background=around))
+    assert "\n+check_auth()" not in shown(open_card(request, context=around))
 
 
 def test_what_changes_nothing_says_so() -> None:
@@ -234,17 +234,17 @@ def test_what_changes_nothing_says_so() -> None:
     assert "changes nothing" in edit_of("", "")
     assert "changes nothing" in edit_of("a", "a", "a\nb\n")
     request, around = asked("Write", {"file_path": PATH, "content": "a\n"}, "a\n")
-    assert "changes nothing" in shown(open_card(request, background=around))
+    assert "changes nothing" in shown(open_card(request, context=around))
     request, around = asked("Write", {"file_path": PATH, "content": "a"}, "a\n")
-    assert "changes nothing" not in shown(open_card(request, background=around))
+    assert "changes nothing" not in shown(open_card(request, context=around))
 
 
 def test_a_diff_without_a_sign_is_not_the_whole() -> None:
     fields = {"file_path": PATH, "old_string": "a", "new_string": "b"}
     request = make_request(tool="Edit", tool_input=fields, suggestions=())
-    around = Background(on_disk=OnDisk(at=0.0, blocks=("@@ line 1 @@\n a\n b",), places=1))
+    around = Context(on_disk=OnDisk(at=0.0, blocks=("@@ line 1 @@\n a\n b",), places=1))
     assert fits(request, around), "the texts themselves are shown in its place"
-    assert "-a\n+b" in shown(open_card(request, background=around))
+    assert "-a\n+b" in shown(open_card(request, context=around))
 
 
 def test_line_breaks_that_an_edit_makes_alike_are_named() -> None:
@@ -322,7 +322,7 @@ def test_the_file_folds_blanks_too() -> None:
 
 def test_a_file_of_nothing_but_blanks_says_so() -> None:
     request, around = asked("Write", {"file_path": PATH, "content": "\n\n "})
-    assert "⟨3 blank lines with 1 blank⟩" in shown(open_card(request, background=around))
+    assert "⟨3 blank lines with 1 blank⟩" in shown(open_card(request, context=around))
 
 
 def test_blanks_that_only_set_a_line_in_are_not_counted() -> None:
@@ -336,4 +336,4 @@ def test_hostile_blanks_cost_little(tool: str) -> None:
     for text in (" " * 16_000 + "x", (" " * 40 + "x") * 400, "\n ".join([" " * 90] * 150), "\t \n" * 5000):
         fields = {"file_path": PATH, "old_string": text, "new_string": text + "x", "command": text}
         request, around = asked(tool, fields)
-        assert shown(open_card(request, background=around))
+        assert shown(open_card(request, context=around))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tapgate.desk.case import SHOW_WHOLE
 from tapgate.desk.drafts import choices_of
 from tapgate.desk.texts import MOST_EDITED, room_of
-from tapgate.model import Act, Background, Card, Detail, Draft, Given, Link, Outcome, Prompt, Request, Risk
+from tapgate.model import Action, Card, Context, Detail, Draft, Given, Link, Outcome, Prompt, Request, Risk
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_text
 from tapgate.telegram.prompts import render_prompt
@@ -170,7 +170,7 @@ def test_a_card_says_which_of_how_many_it_is() -> None:
 # Prompts
 
 
-def prompt_text(card: Card, purpose: Act, *, question: int = 0, brief: bool = False) -> str:
+def prompt_text(card: Card, purpose: Action, *, question: int = 0, brief: bool = False) -> str:
     setting = replace(SETTING, detail=Detail.SUMMARY) if brief else SETTING
     asking = render_prompt(card, Prompt(1001, purpose, question), setting, is_group=False)
     assert 0 < len(asking.placeholder) <= 64
@@ -180,24 +180,24 @@ def prompt_text(card: Card, purpose: Act, *, question: int = 0, brief: bool = Fa
 
 
 def test_the_question_for_an_edit_holds_the_text_as_it_is_for_copying() -> None:
-    text = prompt_text(open_card(make_request()), Act.ASK_EDIT)
+    text = prompt_text(open_card(make_request()), Action.ASK_EDIT)
     assert "the command to allow instead" in text and text.endswith("Now it is:\nnpm test")
 
 
 def test_the_question_for_an_edit_hides_secrets_and_says_so() -> None:
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
     card = open_card(make_request(tool_input={"command": f"curl -H 'Authorization: Bearer {token}' x.io"}))
-    text = prompt_text(card, Act.ASK_EDIT)
+    text = prompt_text(card, Action.ASK_EDIT)
     assert token not in text and "A part of it is masked" in text
 
 
 def test_with_little_detail_the_question_for_an_edit_shows_nothing() -> None:
-    assert "npm" not in prompt_text(open_card(make_request()), Act.ASK_EDIT, brief=True)
+    assert "npm" not in prompt_text(open_card(make_request()), Action.ASK_EDIT, brief=True)
 
 
 def test_the_question_for_an_answer_repeats_the_question() -> None:
-    assert prompt_text(open_card(asking()), Act.ASK_ANSWER, question=1).startswith("Which extras?\n")
-    assert prompt_text(open_card(asking()), Act.ASK_ANSWER, question=9).startswith("Your answer?")
+    assert prompt_text(open_card(asking()), Action.ASK_ANSWER, question=1).startswith("Which extras?\n")
+    assert prompt_text(open_card(asking()), Action.ASK_ANSWER, question=9).startswith("Your answer?")
 
 
 # Whatever is in them
@@ -221,7 +221,7 @@ def test_telegram_takes_every_step_of_any_form(
     given_so_far = (Given(tuple(sorted(set(picks))), typed), Given((), typed))
     setting = replace(SETTING, detail=Detail.SUMMARY) if brief else SETTING
     shown(in_step(request, Draft(at=at, given=given_so_far)), setting)
-    prompt_text(open_card(request), Act.ASK_ANSWER, question=at, brief=brief)
+    prompt_text(open_card(request), Action.ASK_ANSWER, question=at, brief=brief)
 
 
 @settings(max_examples=300, deadline=None)
@@ -239,7 +239,7 @@ def test_telegram_takes_every_changed_text(old: str, new: str, author: str, tool
     for draft in (Draft(text=new, author=author), Draft(confirming="s0"), Draft(listed=("a", "b"))):
         card = replace(in_step(request, draft), listed=(request, request))
         shown(card, setting)
-        prompt_text(card, Act.ASK_EDIT, brief=brief)
+        prompt_text(card, Action.ASK_EDIT, brief=brief)
 
 
 def test_a_question_that_the_terminal_answered_is_called_answered() -> None:
@@ -274,7 +274,7 @@ def test_the_last_of_many_questions_is_taken_by_telegram_whatever_was_answered_b
 
 def test_an_edited_text_shows_where_its_paths_lead_and_not_with_little_detail() -> None:
     card = in_step(make_request(), Draft(text="cp k docs/x", author="Ada"))
-    card = replace(card, background=Background(links=(Link("docs/x", "a link to ~/.ssh/x"),)))
+    card = replace(card, context=Context(links=(Link("docs/x", "a link to ~/.ssh/x"),)))
     assert "🔗 docs/x: a link to ~/.ssh/x" in lines(card)
     assert ".ssh" not in shown(card, replace(SETTING, detail=Detail.SUMMARY))
 
@@ -283,7 +283,7 @@ def test_the_longest_edited_card_with_links_is_not_too_long() -> None:
     wide = "🎉" * 400
     request = make_request(tool_input={"command": "x"}, agent_id="a", agent_type=wide, cwd=f"/{wide}")
     request = replace(request, caller=replace(request.caller, project=f"/{wide}"))
-    around = Background(why=wide, links=tuple(Link(f"{number}{wide}", wide) for number in range(20)))
+    around = Context(why=wide, links=tuple(Link(f"{number}{wide}", wide) for number in range(20)))
     card = in_step(request, Draft(text="y" * MOST_EDITED, author=wide))
     risks = tuple(Risk(f"risk-{wide}", wide) for _ in range(9))
-    shown(replace(card, background=around, risks=risks, refreshed=True), replace(SETTING, machine=wide, mask=False))
+    shown(replace(card, context=around, risks=risks, refreshed=True), replace(SETTING, machine=wide, mask=False))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tapgate.cards.change import change_of
 from tapgate.desk.case import SHOW_WHOLE
-from tapgate.model import Background, OnDisk, Request, Risk, Verdict
+from tapgate.model import Context, OnDisk, Request, Risk, Verdict
 from tests.builders import make_request
 
 from .cards import SETTING, fits, open_card, shown, whole_of
@@ -17,22 +17,22 @@ from .cards import SETTING, fits, open_card, shown, whole_of
 SEEN = OnDisk(at=1_800_000_000.0)
 
 
-def writing(content: str, before: str) -> tuple[Request, Background]:
+def writing(content: str, before: str) -> tuple[Request, Context]:
     fields = {"file_path": "/home/dev/shop/a.txt", "content": content}
     request = make_request(tool="Write", tool_input=fields, suggestions=())
-    return request, Background(on_disk=change_of("Write", request.input, before, seen=SEEN))
+    return request, Context(on_disk=change_of("Write", request.input, before, seen=SEEN))
 
 
 def test_a_small_file_is_shown_as_a_diff_with_every_line() -> None:
     request, around = writing("a\nB\nc\n", "a\nb\nc\n")
     assert fits(request, around)
-    assert " a\n-b\n+B\n c" in shown(open_card(request, background=around))
+    assert " a\n-b\n+B\n c" in shown(open_card(request, context=around))
 
 
 def test_a_diff_that_leaves_lines_out_does_not_count_as_seen() -> None:
     before = "".join(f"a long enough line with its number {number}\n" for number in range(200))
     request, around = writing(before.replace("number 77\n", "number X\n"), before)
-    card = open_card(request, background=around)
+    card = open_card(request, context=around)
     text = shown(card)
     assert "+a long enough line with its number X" in text
     assert "✂️ 193 unchanged lines are not shown. “Show all of it” sends the rest." in text
@@ -44,7 +44,7 @@ def test_a_diff_that_leaves_lines_out_does_not_count_as_seen() -> None:
 def test_content_that_fits_by_itself_is_shown_whole_where_the_diff_is_too_long() -> None:
     request, around = writing("new\n" * 300, "an old line that goes away\n" * 200)
     assert fits(request, around)
-    text = shown(open_card(request, background=around))
+    text = shown(open_card(request, context=around))
     assert "new\n" * 300 in text + "\n"
     assert "+300 −200 lines" in text
 
@@ -54,9 +54,9 @@ def test_an_edit_whose_surroundings_do_not_fit_is_shown_without_them() -> None:
     fields = {"file_path": "/home/dev/shop/a.txt", "old_string": "old", "new_string": "new"}
     request = make_request(tool="Edit", tool_input=fields, suggestions=())
     text = f"{line}\n{line}\nold\n{line}\n"
-    around = Background(on_disk=change_of("Edit", request.input, text, seen=SEEN))
+    around = Context(on_disk=change_of("Edit", request.input, text, seen=SEEN))
     assert fits(request, around)
-    assert "-old\n+new" in shown(open_card(request, background=around))
+    assert "-old\n+new" in shown(open_card(request, context=around))
 
 
 lines = st.lists(st.sampled_from(["alpha", "beta", "gamma", "", "x" * 60]), max_size=80).map("\n".join)
@@ -66,7 +66,7 @@ lines = st.lists(st.sampled_from(["alpha", "beta", "gamma", "", "x" * 60]), max_
 @settings(max_examples=300, derandomize=True, deadline=None)
 def test_whatever_was_on_disk_a_card_that_can_be_allowed_holds_each_line(content: str, before: str) -> None:
     request, around = writing(content, before)
-    card = open_card(request, background=around)
+    card = open_card(request, context=around)
     text = shown(card)
     if fits(request, around):
         shown_lines = [line[1:] if line[:1] in " +" else line for line in text.split("\n")]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from tapgate.agents import claude, codex
-from tapgate.agents.dialect import Dialect, Heard
+from tapgate.agents.dialect import AgentEvent, Dialect
 from tapgate.errors import InputError
 from tapgate.model import Caller, Request
 
 DIALECTS: dict[str, Dialect] = {dialect.name: dialect for dialect in (claude.CLAUDE, codex.CODEX)}
 
-__all__ = ["DIALECTS", "Dialect", "Heard", "dialect_of", "parse_request"]
+__all__ = ["DIALECTS", "AgentEvent", "Dialect", "dialect_of", "parse_request"]
 
 
 def dialect_of(agent: str) -> Dialect:

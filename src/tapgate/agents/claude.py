@@ -6,11 +6,11 @@ from typing import Any
 
 from tapgate.agents import suggestions
 from tapgate.agents.dialect import (
+    AgentEvent,
     Dialect,
-    Event,
-    Heard,
-    Nothing,
-    ToolEvent,
+    HookEvent,
+    HookToolEvent,
+    Ignored,
     call_of,
     digest_of,
     read_event,
@@ -20,7 +20,7 @@ from tapgate.agents.dialect import (
 )
 from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.desk.seals import sealed
-from tapgate.model import Act, Caller, Choice, Decision, Form, Option, Question, Request, Tone, Verdict
+from tapgate.model import Action, Caller, Choice, Decision, Form, Option, Question, Request, Tone, Verdict
 
 DENIED = "Denied from the phone."
 ALLOWED = "Allowed from the phone."
@@ -41,18 +41,18 @@ EDITABLE = {
 """The one text of each tool's input that a person may want to change before it is allowed."""
 
 
-class PermissionRequest(ToolEvent):
+class PermissionRequest(HookToolEvent):
     permission_suggestions: list[Any] | None = None
     decision_reason: str | None = None
     blocked_path: str | None = None
     mcp_server: Any = None
 
 
-class PreToolUse(ToolEvent):
+class PreToolUse(HookToolEvent):
     tool_use_id: str | None = None
 
 
-class PostToolUse(ToolEvent):
+class PostToolUse(HookToolEvent):
     """PostToolUse and PostToolUseFailure. Older versions gave `tool_output` in the place of `tool_response`."""
 
     tool_use_id: str | None = None
@@ -62,36 +62,36 @@ class PostToolUse(ToolEvent):
     duration_ms: float | None = None
 
 
-class Stop(Event):
+class Stop(HookEvent):
     """Stop and SubagentStop."""
 
     stop_hook_active: bool = False
     last_assistant_message: str | None = None
 
 
-class UserPromptSubmit(Event):
+class UserPromptSubmit(HookEvent):
     prompt: str = ""
 
 
-class SessionStart(Event):
+class SessionStart(HookEvent):
     source: str = ""
 
 
-class SessionEnd(Event):
+class SessionEnd(HookEvent):
     reason: str = ""
 
 
-class Notification(Event):
+class Notification(HookEvent):
     message: str = ""
     notification_type: str = ""
 
 
-class PreCompact(Event):
+class PreCompact(HookEvent):
     trigger: str = ""
     custom_instructions: str | None = None
 
 
-def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
+def parse(request_id: str, caller: Caller, raw: bytes) -> AgentEvent:
     """What the agent says. Raises InputError for anything that is not one of its events."""
     value = read_object(raw)
     name = value["hook_event_name"]
@@ -102,7 +102,7 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
             return _gate(request_id, caller, raw, read_event(PreToolUse, value))
         case "PostToolUse" | "PostToolUseFailure":
             if "tool_input" not in value:  # then it cannot be told which call has ended
-                return Nothing(name)
+                return Ignored(name)
             ended = read_event(PostToolUse, value)
             return ToolEnded(
                 call=call_of(_as_asked(ended)),
@@ -112,7 +112,7 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
         case "Stop" | "SubagentStop":
             stop = read_event(Stop, value)
             if name == "SubagentStop" and not stop.agent_id:  # older versions: one of them, but never the main thread
-                return Nothing(name)
+                return Ignored(name)
             return SessionMoved(stop.session_id, stop.agent_id or "", Move.STOP, stop.prompt_id or "")
         case "UserPromptSubmit":
             prompt = read_event(UserPromptSubmit, value)
@@ -120,7 +120,7 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
         case "SessionStart":
             start = read_event(SessionStart, value)
             if start.source == "compact":  # the session goes on with a shorter memory, open questions and all
-                return Nothing(name)
+                return Ignored(name)
             return SessionMoved(start.session_id, "", Move.RESTART)
         case "SessionEnd":
             end = read_event(SessionEnd, value)
@@ -130,8 +130,8 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
         case "PreCompact":
             read_event(PreCompact, value)
         case _:
-            read_event(Event, value)
-    return Nothing(name)
+            read_event(HookEvent, value)
+    return Ignored(name)
 
 
 def render(request: Request, decision: Decision) -> bytes:
@@ -178,8 +178,8 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
         skip = "Skip all" if form is not None and len(form.questions) > 1 else "Skip"
         note = "" if form else "These questions cannot be shown here: answer them at the terminal, or skip them."
         choices = (
-            Choice("d", skip, Act.DECIDE, Decision(Verdict.DENY, SKIPPED), Tone.BAD),
-            Choice("x", f"{skip} and stop", Act.DECIDE, Decision(Verdict.DENY, SKIPPED, interrupt=True)),
+            Choice("d", skip, Action.DECIDE, Decision(Verdict.DENY, SKIPPED), Tone.BAD),
+            Choice("x", f"{skip} and stop", Action.DECIDE, Decision(Verdict.DENY, SKIPPED, interrupt=True)),
         )
     elif event.tool_name == "ExitPlanMode":
         # A plain allow is ignored here and the dialog stays; with the received input given back it is taken.
@@ -187,27 +187,27 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
             Choice(
                 "a",
                 "Approve the plan",
-                Act.DECIDE,
+                Action.DECIDE,
                 Decision(Verdict.ALLOW, updated_input=event.tool_input),
                 Tone.GOOD,
             ),
             Choice(
                 "e",
                 "Approve, and accept edits",
-                Act.DECIDE,
+                Action.DECIDE,
                 Decision(Verdict.ALLOW, updates=(ACCEPT_EDITS,), updated_input=event.tool_input),
                 saved="mode acceptEdits, for this session only",
             ),
-            Choice("d", "Reject", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
-            Choice("r", "Revise…", Act.ASK_REASON, Decision(Verdict.DENY)),
+            Choice("d", "Reject", Action.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+            Choice("r", "Revise…", Action.ASK_REASON, Decision(Verdict.DENY)),
         )
     else:
         choices = (
-            Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
-            Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+            Choice("a", "Allow", Action.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
+            Choice("d", "Deny", Action.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
             *_edit(event),
-            Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
-            Choice("x", "Deny and stop", Act.DECIDE, Decision(Verdict.DENY, DENIED, interrupt=True)),
+            Choice("r", "Deny with a reason…", Action.ASK_REASON, Decision(Verdict.DENY)),
+            Choice("x", "Deny and stop", Action.DECIDE, Decision(Verdict.DENY, DENIED, interrupt=True)),
             *suggestions.choices_of(event.permission_suggestions or (), project=caller.project or event.cwd),
         )
     if event.agent_id:  # a subagent in the background shows no dialog while its hook waits
@@ -238,22 +238,22 @@ def _shows_own_prompt(caller: Caller, event: PermissionRequest) -> bool:
 
 def _gate(request_id: str, caller: Caller, raw: bytes, event: PreToolUse) -> Request:
     choices = (
-        Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
-        Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+        Choice("a", "Allow", Action.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
+        Choice("d", "Deny", Action.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
         *_edit(event),
-        Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+        Choice("r", "Deny with a reason…", Action.ASK_REASON, Decision(Verdict.DENY)),
         release_choice(),
     )
     return _request(request_id, caller, raw, event, choices)
 
 
-def _edit(event: ToolEvent) -> tuple[Choice, ...]:
+def _edit(event: HookToolEvent) -> tuple[Choice, ...]:
     is_text = isinstance(event.tool_input.get(EDITABLE.get(event.tool_name, "")), str)
-    return (Choice("m", "Edit…", Act.ASK_EDIT),) if is_text else ()
+    return (Choice("m", "Edit…", Action.ASK_EDIT),) if is_text else ()
 
 
 def _request(
-    request_id: str, caller: Caller, raw: bytes, event: ToolEvent, choices: tuple[Choice, ...], **more: Any
+    request_id: str, caller: Caller, raw: bytes, event: HookToolEvent, choices: tuple[Choice, ...], **more: Any
 ) -> Request:
     digest = digest_of(raw)
     return Request(
@@ -270,7 +270,9 @@ def _request(
         agent_type=event.agent_type or "",
         prompt_id=event.prompt_id or "",
         permission_mode=event.permission_mode or "",
-        editable=EDITABLE.get(event.tool_name, "") if any(choice.act is Act.ASK_EDIT for choice in choices) else "",
+        editable=EDITABLE.get(event.tool_name, "")
+        if any(choice.action is Action.ASK_EDIT for choice in choices)
+        else "",
         **more,
     )
 
@@ -308,7 +310,7 @@ def _question(value: Any) -> Question | None:
     )
 
 
-def _as_asked(event: ToolEvent) -> ToolEvent:
+def _as_asked(event: HookToolEvent) -> HookToolEvent:
     """The call in what its permission event and its report have in common.
 
     Answers are written into the input of a question afterwards. A plan is put into its input for the person who is

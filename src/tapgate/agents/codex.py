@@ -6,11 +6,11 @@ from typing import Any
 
 from tapgate.agents.claude import DENIED
 from tapgate.agents.dialect import (
+    AgentEvent,
     Dialect,
-    Event,
-    Heard,
-    Nothing,
-    ToolEvent,
+    HookEvent,
+    HookToolEvent,
+    Ignored,
     call_of,
     digest_of,
     read_event,
@@ -19,23 +19,23 @@ from tapgate.agents.dialect import (
     write_json,
 )
 from tapgate.desk.seals import sealed
-from tapgate.model import Act, Caller, Choice, Decision, Request, Tone, Verdict
+from tapgate.model import Action, Caller, Choice, Decision, Request, Tone, Verdict
 
 
-class PermissionRequest(ToolEvent):
+class PermissionRequest(HookToolEvent):
     turn_id: str | None = None
     model: str | None = None
 
 
-def parse(request_id: str, caller: Caller, raw: bytes) -> Heard:
+def parse(request_id: str, caller: Caller, raw: bytes) -> AgentEvent:
     value = read_object(raw)
     if value["hook_event_name"] != "PermissionRequest":
-        return Nothing(read_event(Event, value).hook_event_name)
+        return Ignored(read_event(HookEvent, value).hook_event_name)
     event = read_event(PermissionRequest, value)
     choices = (
-        Choice("a", "Allow", Act.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
-        Choice("d", "Deny", Act.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
-        Choice("r", "Deny with a reason…", Act.ASK_REASON, Decision(Verdict.DENY)),
+        Choice("a", "Allow", Action.DECIDE, Decision(Verdict.ALLOW), Tone.GOOD),
+        Choice("d", "Deny", Action.DECIDE, Decision(Verdict.DENY, DENIED), Tone.BAD),
+        Choice("r", "Deny with a reason…", Action.ASK_REASON, Decision(Verdict.DENY)),
         release_choice(),  # while Codex waits for the hook, its own prompt is hidden
     )
     digest = digest_of(raw)

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from tapgate.desk.calls import identify
 from tapgate.desk.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
-from tapgate.model import Act, Call, Caller, Choice, Decision, Json, Request
+from tapgate.model import Action, Caller, Choice, Decision, Json, Request, ToolCall
 
 MOST_VALUES = 250_000  # no card shows that many; as Python values, 16 MiB of tiny ones would be half a gigabyte
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -23,13 +23,13 @@ MOST_DEPTH = 100  # agents nest a dozen levels; what is far deeper would break w
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing:
+class Ignored:
     """An event that is understood and calls for nothing."""
 
     event: str
 
 
-Heard = Request | ToolEnded | SessionMoved | SessionEnded | Nothing
+AgentEvent = Request | ToolEnded | SessionMoved | SessionEnded | Ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Dialect:
 
     name: str
     title: str
-    parse: Callable[[str, Caller, bytes], Heard]
+    parse: Callable[[str, Caller, bytes], AgentEvent]
     render: Callable[[Request, Decision], bytes]
 
 
-class Event(BaseModel):
+class HookEvent(BaseModel):
     """Fields that any event may carry. Agents add fields all the time, so unknown ones are normal."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -57,12 +57,12 @@ class Event(BaseModel):
     agent_type: str | None = None
 
 
-class ToolEvent(Event):
+class HookToolEvent(HookEvent):
     tool_name: str
     tool_input: dict[str, Any]
 
 
-EventT = TypeVar("EventT", bound=Event)
+HookEventT = TypeVar("HookEventT", bound=HookEvent)
 
 
 def read_object(raw: bytes) -> dict[str, Json]:
@@ -87,14 +87,14 @@ def read_object(raw: bytes) -> dict[str, Json]:
     return value
 
 
-def read_event(model: type[EventT], value: Mapping[str, Json]) -> EventT:
+def read_event(model: type[HookEventT], value: Mapping[str, Json]) -> HookEventT:
     try:
         return model.model_validate(value)
     except ValidationError as error:
         fault = error.errors(include_input=False, include_url=False)[0]
         key = ".".join(str(part) for part in fault["loc"])
         # The name of an event that nobody knows is content, and content is not quoted.
-        name = "hook" if model is Event else value["hook_event_name"]
+        name = "hook" if model is HookEvent else value["hook_event_name"]
         raise InputError(f"the {name} event's {key} is not as expected: {fault['msg']}") from None
 
 
@@ -107,13 +107,13 @@ def digest_of(raw: bytes) -> str:
     return hashlib.sha256(raw).hexdigest()
 
 
-def call_of(event: ToolEvent) -> Call:
+def call_of(event: HookToolEvent) -> ToolCall:
     return identify(event.tool_name, event.tool_input, session_id=event.session_id, agent_id=event.agent_id or "")
 
 
 def release_choice() -> Choice:
     """For agents that show no prompt of their own while the hook waits: a person at the desk gets it back."""
-    return Choice("g", "Ask at the terminal", Act.RELEASE)
+    return Choice("g", "Ask at the terminal", Action.RELEASE)
 
 
 def _is_crowded(raw: bytes) -> bool:

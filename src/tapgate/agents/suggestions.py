@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tapgate.agents.permission_updates import why_careful
-from tapgate.model import Act, Choice, Decision, Json, Verdict
+from tapgate.model import Action, Choice, Decision, Json, Verdict
 
 MOST_SUGGESTIONS = 20  # more buttons than this no thumb would scroll through
 MOST_JUDGED = 30  # rules of one request; reading one takes about a millisecond, and others wait meanwhile
@@ -80,7 +80,7 @@ def _choice(key: str, entry: Mapping[str, Any], reason: str | None) -> Choice:
     return Choice(
         key,
         label,
-        Act.DECIDE if reason is None else Act.CONFIRM,
+        Action.DECIDE if reason is None else Action.CONFIRM,
         Decision(Verdict.ALLOW, updates=(entry,)),
         saved=saved,
         explained=explanation_of(entry, reason or ""),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from tapgate.cards.diff import Line, brief, diff_lines, hunks, in_full, split_lines
+from tapgate.cards.diff import DiffLine, brief, diff_lines, hunks, in_full, split_lines
 from tapgate.cards.edit_text import as_found, removed_text
 from tapgate.cards.notebook import cell_change
 from tapgate.model import Json, OnDisk
@@ -105,14 +105,14 @@ def _texts(edit: Json) -> tuple[str, str] | None:
     return (old, new) if isinstance(old, str) and isinstance(new, str) and not _is_large(new) else None
 
 
-def _replaced_lines(text: str, old: str, new: str, times: int) -> list[Line] | None:
+def _replaced_lines(text: str, old: str, new: str, times: int) -> list[DiffLine] | None:
     """Every line of the text, with the changes of so many matches; None where that is refused or too much."""
     if not old:  # an edit without an old text makes a file, or fills an empty one
         return None if text.strip() else diff_lines(split_lines(text), split_lines(new))
     # Before it is made: it can be the product of both.
     if len(text) + times * len(new) > 2 * MOST_CHARS or text.count("\n") + times * new.count("\n") > 2 * MOST_LINES:
         return None
-    lines: list[Line] = []
+    lines: list[DiffLine] = []
     done = 0
     for start, end, after in _regions(text, old, new, times):
         lines += ((" ", line) for line in split_lines(text[done:start]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-Line = tuple[str, str]
+DiffLine = tuple[str, str]
 """A sign (" ", "-" or "+") and the line it stands before, with its line break."""
 
 NO_BREAK = "\\ No newline at end of file"
@@ -13,7 +13,7 @@ NO_BREAK = "\\ No newline at end of file"
 MOST_EDITS = 200  # Myers' work grows with the lines times the edits; beyond this all is shown as replaced
 
 
-def diff_lines(old: Sequence[str], new: Sequence[str], *, most_edits: int = MOST_EDITS) -> list[Line]:
+def diff_lines(old: Sequence[str], new: Sequence[str], *, most_edits: int = MOST_EDITS) -> list[DiffLine]:
     """Lines that turn `old` into `new`; taken with their signs they hold every line of both."""
     numbers: dict[str, int] = {}
     before = [numbers.setdefault(line, len(numbers)) for line in old]
@@ -43,12 +43,12 @@ def split_lines(text: str) -> list[str]:
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
 
-def in_full(lines: Iterable[Line]) -> list[str]:
+def in_full(lines: Iterable[DiffLine]) -> list[str]:
     """As text, with every line."""
     return [part for sign, line in lines for part in _written_out(sign, line)]
 
 
-def brief(lines: Sequence[Line], *, context: int = 3) -> tuple[list[str], int]:
+def brief(lines: Sequence[DiffLine], *, context: int = 3) -> tuple[list[str], int]:
     """As text, with unchanged lines only near changed ones, and how many lines are left out."""
     text: list[str] = []
     left_out = skipped = 0
@@ -63,7 +63,7 @@ def brief(lines: Sequence[Line], *, context: int = 3) -> tuple[list[str], int]:
     return text + ([_gap(skipped)] if skipped else []), left_out
 
 
-def hunks(lines: Sequence[Line], *, context: int = 3) -> list[str]:
+def hunks(lines: Sequence[DiffLine], *, context: int = 3) -> list[str]:
     """As text, the changed lines and those near them. Each stretch says at which line of the old text it begins."""
     text: list[str] = []
     number = 1
@@ -77,7 +77,7 @@ def hunks(lines: Sequence[Line], *, context: int = 3) -> list[str]:
     return text
 
 
-def _near(lines: Sequence[Line], context: int) -> list[bool]:
+def _near(lines: Sequence[DiffLine], context: int) -> list[bool]:
     """Which lines are changed, or stand near changed ones."""
     near = [False] * len(lines)
     for index, (sign, _) in enumerate(lines):
@@ -95,10 +95,10 @@ def _gap(count: int) -> str:
     return f"@@ {count} unchanged line{'s' if count > 1 else ''} @@"
 
 
-def _along(steps: str, old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+def _along(steps: str, old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
     """Removals before additions within a stretch of changes: that is how people read a diff."""
     x = y = 0
-    added: list[Line] = []
+    added: list[DiffLine] = []
     for step in steps:
         if step == "-":
             yield "-", old[x]

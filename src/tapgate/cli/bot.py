@@ -13,7 +13,7 @@ import anyio
 from tapgate.config import TOKEN_SHAPE, Telegram
 from tapgate.errors import TapgateError
 from tapgate.model import Instant
-from tapgate.setup.pairing import End, Pairing, confirmable, unheard
+from tapgate.setup.pairing import Pairing, PairingEnd, confirmable, unheard
 from tapgate.telegram.api import READ_S, Api, BusyError, ConflictError, OutageError, calling
 from tapgate.telegram.poll import REBUILD_S, SLACK_S, Fetch
 
@@ -28,7 +28,7 @@ class TokenRefusedError(TapgateError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bot:
+class PairingBot:
     username: str
     name: str
 
@@ -50,7 +50,7 @@ async def open_api(token: str, telegram: Telegram) -> AsyncIterator[Api]:
             await api.stop()
 
 
-async def who_is(token: str, telegram: Telegram) -> Bot:
+async def who_is(token: str, telegram: Telegram) -> PairingBot:
     """Ask Telegram whose token this is. Raises TokenRefusedError, or OutageError where nothing can be said about it."""
     async with open_api(token, telegram) as api:
         try:
@@ -59,7 +59,7 @@ async def who_is(token: str, telegram: Telegram) -> Bot:
             if error.slow and not isinstance(error, ConflictError):
                 raise TokenRefusedError("Telegram does not know this token") from None
             raise
-    return Bot(me.username or "", me.first_name)
+    return PairingBot(me.username or "", me.first_name)
 
 
 async def tell(token: str, telegram: Telegram, chat_id: int, text: str) -> None:
@@ -67,7 +67,7 @@ async def tell(token: str, telegram: Telegram, chat_id: int, text: str) -> None:
         await calling(api.send_message(chat_id, text))
 
 
-class Doorkeeper:
+class PairingPoller:
     """Waits for somebody to press Start. Confirms to Telegram nothing that a daemon could need."""
 
     def __init__(
@@ -122,7 +122,7 @@ class Doorkeeper:
                     changed(pairing)
             if self._held and not updates:
                 await self._sleep(AGAIN_S)
-        if pairing.end(self._now()) is End.PAIRED:
+        if pairing.end(self._now()) is PairingEnd.PAIRED:
             await self._forget(pairing)
         return pairing
 

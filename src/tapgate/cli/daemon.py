@@ -15,14 +15,14 @@ ConfigOption = Annotated[
 CONFIG_EXIT = 78  # sysexits' EX_CONFIG: the service's unit says that starting again is of no use then
 
 
-class Form(StrEnum):  # as in daemon/logs.py, which is loaded when it is needed
+class FormatOption(StrEnum):  # as in daemon/logs.py, which is loaded when it is needed
     AUTO = "auto"
     HUMAN = "human"
     JOURNAL = "journal"
     JSON = "json"
 
 
-class Level(StrEnum):
+class LevelOption(StrEnum):
     DEBUG = "debug"
     INFO = "info"
     WARNING = "warning"
@@ -32,9 +32,9 @@ class Level(StrEnum):
 def daemon(
     config: ConfigOption = None,
     log_format: Annotated[
-        Form, typer.Option(help="How the log looks. auto: the journal's form in a service, otherwise human.")
-    ] = Form.AUTO,
-    log_level: Annotated[Level, typer.Option(help="How much is logged.")] = Level.INFO,
+        FormatOption, typer.Option(help="How the log looks. auto: the journal's form in a service, otherwise human.")
+    ] = FormatOption.AUTO,
+    log_level: Annotated[LevelOption, typer.Option(help="How much is logged.")] = LevelOption.INFO,
     debug: Annotated[bool, typer.Option("--debug", help="The same as --log-level debug.")] = False,
 ) -> None:
     """Wait for your agents' questions and put them on your phone. Stop it with Ctrl-C or SIGTERM."""

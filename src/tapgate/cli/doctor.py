@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # imported where they are used: other commands must not wait 
     from rich.console import Console
 
     from tapgate.doctor.check import Check
-    from tapgate.doctor.scene import Scene
-    from tapgate.service.manager import Ran
+    from tapgate.doctor.scene import DoctorContext
+    from tapgate.service.manager import CommandResult
 
 COMMAND_S = 10.0
 LABEL_WIDTH = 18
@@ -122,16 +122,16 @@ def _wrap(text: str, room: int) -> list[str]:
     return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False) or [""]
 
 
-def look_around(given: Path | None) -> Scene:
+def look_around(given: Path | None) -> DoctorContext:
     """The real world, as the checks see it."""
     import shutil
 
     from tapgate.config import CONFIG_VARIABLE, find_config
     from tapgate.doctor.bot import HttpBot
-    from tapgate.doctor.scene import Scene
+    from tapgate.doctor.scene import DoctorContext
     from tapgate.paths import default_runtime_dir, default_state_dir
 
-    return Scene(
+    return DoctorContext(
         version=__version__,
         config_path=find_config(given),
         is_named=given is not None or bool(os.environ.get(CONFIG_VARIABLE)),
@@ -158,9 +158,9 @@ def _cwd() -> Path:
         return Path("/")
 
 
-def run(words: Sequence[str], /) -> Ran:
+def run(words: Sequence[str], /) -> CommandResult:
     """A command's exit code and output. It gets no terminal, and not for ever."""
-    from tapgate.service.manager import Ran
+    from tapgate.service.manager import CommandResult
 
     try:
         done = subprocess.run(
@@ -173,9 +173,9 @@ def run(words: Sequence[str], /) -> Ran:
             errors="replace",
         )
     except FileNotFoundError:
-        return Ran(127, "", f"{words[0]}: command not found")
+        return CommandResult(127, "", f"{words[0]}: command not found")
     except subprocess.TimeoutExpired:
-        return Ran(124, "", f"{words[0]} did not come to an end within {COMMAND_S:g} s")
+        return CommandResult(124, "", f"{words[0]} did not come to an end within {COMMAND_S:g} s")
     except OSError as error:
-        return Ran(126, "", f"{words[0]}: {error.strerror}")
-    return Ran(done.returncode, done.stdout, done.stderr)
+        return CommandResult(126, "", f"{words[0]}: {error.strerror}")
+    return CommandResult(done.returncode, done.stdout, done.stderr)

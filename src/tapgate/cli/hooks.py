@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 hooks = typer.Typer(no_args_is_help=True, help="The agent's side: register the hook, take it out, see what is wrong.")
 
 
-class Agent(StrEnum):
+class AgentName(StrEnum):
     CLAUDE = "claude"
     CODEX = "codex"
 
@@ -33,7 +33,7 @@ class ScopeName(StrEnum):
     LOCAL = "local"
 
 
-AgentOption = Annotated[Agent, typer.Option(help="Whose settings.")]
+AgentOption = Annotated[AgentName, typer.Option(help="Whose settings.")]
 ScopeOption = Annotated[
     ScopeName,
     typer.Option(
@@ -53,7 +53,7 @@ GateOption = Annotated[
 
 @hooks.command()
 def install(
-    agent: AgentOption = Agent.CLAUDE,
+    agent: AgentOption = AgentName.CLAUDE,
     scope: ScopeOption = ScopeName.USER,
     gate: GateOption = None,
     no_gate: Annotated[bool, typer.Option("--no-gate", help="Take a gate out again.")] = False,
@@ -64,7 +64,7 @@ def install(
     """Register the hook in the agent's settings: shows the change first, and asks."""
     from tapgate.config import load_config
     from tapgate.errors import SettingsError
-    from tapgate.hooks.settings import TITLES, Level, inspect, plan_install
+    from tapgate.hooks.settings import TITLES, Severity, inspect, plan_install
 
     if gate is not None and (no_gate or not gate):
         raise SettingsError("--gate needs the names of tools, like 'Bash|Write|Edit'; --no-gate takes a gate out")
@@ -75,7 +75,7 @@ def install(
         typer.echo(f"Registered in {path} already; nothing to change.")
     elif not _carry_out(change, yes=yes, dry_run=dry_run):
         return
-    elif agent is Agent.CODEX:
+    elif agent is AgentName.CODEX:
         typer.echo("Codex asks tapgate once you have told it to trust the hook: in Codex, type /hooks.")
     else:
         typer.echo(f"{TITLES[agent.value]} asks tapgate from its next session on.")
@@ -84,12 +84,12 @@ def install(
             "Others who work on this project get the entry too, with paths of this machine; --scope local is yours."
         )
     findings = inspect(loaded, agent=agent.value, environ=os.environ, home=Path.home(), cwd=Path.cwd())
-    _show(finding for finding in findings if finding.level is not Level.OK)
+    _show(finding for finding in findings if finding.level is not Severity.OK)
 
 
 @hooks.command()
 def uninstall(
-    agent: AgentOption = Agent.CLAUDE,
+    agent: AgentOption = AgentName.CLAUDE,
     scope: ScopeOption = ScopeName.USER,
     yes: YesOption = False,
     dry_run: DryRunOption = False,
@@ -108,13 +108,13 @@ def uninstall(
 @hooks.command()
 def status(
     agent: Annotated[
-        Agent | None, typer.Option(help="Whose settings; all agents that are used here otherwise.")
+        AgentName | None, typer.Option(help="Whose settings; all agents that are used here otherwise.")
     ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Is the hook registered, does it lead anywhere, what keeps tapgate from being asked. Exits with 1 on a fault."""
     from tapgate.config import load_config
-    from tapgate.hooks.settings import Level, inspect
+    from tapgate.hooks.settings import Severity, inspect
 
     loaded = load_config(config)
     asked = [agent.value] if agent else _used()
@@ -122,13 +122,13 @@ def status(
     for findings in found.values():
         _show(findings)
     levels = {finding.level for findings in found.values() for finding in findings}
-    if Level.FAULT in levels or Level.OK not in levels:
+    if Severity.FAULT in levels or Severity.OK not in levels:
         raise typer.Exit(1)
 
 
 @hooks.command("print")
 def print_(
-    agent: AgentOption = Agent.CLAUDE,
+    agent: AgentOption = AgentName.CLAUDE,
     gate: GateOption = None,
     config: ConfigOption = None,
 ) -> None:
@@ -147,7 +147,7 @@ def _group() -> None:
     """The agent's side: register the hook, take it out, see what is wrong."""
 
 
-def _path(agent: Agent, scope: ScopeName) -> Path:
+def _path(agent: AgentName, scope: ScopeName) -> Path:
     from tapgate.hooks.settings import Scope, settings_path
 
     return settings_path(agent.value, Scope(scope.value), environ=os.environ, home=Path.home(), cwd=Path.cwd())
@@ -158,7 +158,7 @@ def _used() -> list[str]:
     from tapgate.hooks.settings import AGENTS, agent_dir
 
     used = [name for name in AGENTS if agent_dir(name, environ=os.environ, home=Path.home()).is_dir()]
-    return used or [Agent.CLAUDE.value]
+    return used or [AgentName.CLAUDE.value]
 
 
 def _carry_out(change: Change, *, yes: bool, dry_run: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from tapgate.cli.dialog import Dialog, shown
-from tapgate.cli.running import Daemons, own_service
+from tapgate.cli.running import DaemonControl, own_service
 from tapgate.errors import TapgateError
 from tapgate.model import Person, Role
 from tapgate.setup.config_file import ConfigFile
@@ -52,4 +52,4 @@ def warn_of(dialog: Dialog, after: tuple[Person, ...]) -> None:
 
 
 def renew(dialog: Dialog, file: ConfigFile) -> None:
-    Daemons(dialog, file.config, file.path, own_service()).renew()
+    DaemonControl(dialog, file.config, file.path, own_service()).renew()

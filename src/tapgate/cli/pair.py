@@ -24,7 +24,7 @@ def pair(
     """Add another person or another account: a link, a QR code, and Start. Nobody else can pair."""
     from tapgate.cli.dialog import open_dialog
     from tapgate.cli.pairing import existing, meet, pair_person
-    from tapgate.cli.running import Daemons, own_service
+    from tapgate.cli.running import DaemonControl, own_service
     from tapgate.config import read_token
     from tapgate.setup.config_file import ConfigFile
 
@@ -32,7 +32,7 @@ def pair(
     dialog.require_terminal()
     file = ConfigFile(existing(config))
     token = read_token(file.config)
-    daemons = Daemons(dialog, file.config, file.path, own_service())
+    daemons = DaemonControl(dialog, file.config, file.path, own_service())
     try:
         bot = meet(dialog, token, file)
         with daemons.replaced(token):

@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 import anyio
 from rich.markup import escape
 
-from tapgate.cli.bot import Bot, Doorkeeper, TokenRefusedError, open_api, tell, who_is
+from tapgate.cli.bot import PairingBot, PairingPoller, TokenRefusedError, open_api, tell, who_is
 from tapgate.cli.dialog import Dialog, plain_name, shown
 from tapgate.cli.qr import render_qr
 from tapgate.config import find_config
 from tapgate.errors import FrontError, TapgateError
 from tapgate.model import Instant, Role
 from tapgate.setup.config_file import ConfigFile, with_person
-from tapgate.setup.pairing import CODE_BYTES, TRIES, End, Newcomer, Pairing, link
+from tapgate.setup.pairing import CODE_BYTES, TRIES, Newcomer, Pairing, PairingEnd, link
 
 ROLES = {
     Role.OWNER: "answers, and may save standing permissions",
@@ -31,9 +31,9 @@ _AS = {
     Role.VIEWER: "a viewer: you see the cards, without buttons",
 }
 _ENDINGS = {
-    End.EXPIRED: "The code has expired: ten minutes are over.",
-    End.TRIED: f"{TRIES} wrong codes came, so this code does not count any more. Somebody may be guessing.",
-    End.SPILT: "The code was sent to a group, where others can read it, so it does not count any more.",
+    PairingEnd.EXPIRED: "The code has expired: ten minutes are over.",
+    PairingEnd.TRIED: f"{TRIES} wrong codes came, so this code does not count any more. Somebody may be guessing.",
+    PairingEnd.SPILT: "The code was sent to a group, where others can read it, so it does not count any more.",
 }
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -46,7 +46,7 @@ def existing(given: Path | None) -> Path:
     return path
 
 
-def meet(dialog: Dialog, token: str, file: ConfigFile) -> Bot:
+def meet(dialog: Dialog, token: str, file: ConfigFile) -> PairingBot:
     try:
         with dialog.waiting("Asking Telegram …"):
             return anyio.run(who_is, token, file.config.telegram)
@@ -58,7 +58,7 @@ def pair_person(
     dialog: Dialog,
     file: ConfigFile,
     token: str,
-    bot: Bot,
+    bot: PairingBot,
     *,
     role: Role | None = None,
     name: str = "",
@@ -88,13 +88,13 @@ def pair_person(
     return newcomer
 
 
-def _await_start(dialog: Dialog, file: ConfigFile, token: str, bot: Bot, *, in_group: bool) -> Newcomer | None:
+def _await_start(dialog: Dialog, file: ConfigFile, token: str, bot: PairingBot, *, in_group: bool) -> Newcomer | None:
     """One code's life. None: it came to nothing, and why was said."""
     people = {person.user_id for person in file.config.people}
 
     async def session() -> Pairing:
         async with open_api(token, file.config.telegram) as api:
-            keeper = Doorkeeper(api, people)
+            keeper = PairingPoller(api, people)
             await keeper.clear()
             pairing = Pairing(secrets.token_urlsafe(CODE_BYTES), _now(), in_group=in_group)
             _show_link(dialog, bot, pairing, file.config.telegram.base_url)
@@ -109,12 +109,12 @@ def _await_start(dialog: Dialog, file: ConfigFile, token: str, bot: Bot, *, in_g
         dialog.fail(f"{escape(str(error))}.")
         return None
     end = pairing.end(_now())
-    if end is not End.PAIRED:
-        dialog.fail(_ENDINGS[end or End.EXPIRED])
+    if end is not PairingEnd.PAIRED:
+        dialog.fail(_ENDINGS[end or PairingEnd.EXPIRED])
     return pairing.newcomer
 
 
-async def _watch(dialog: Dialog, keeper: Doorkeeper, pairing: Pairing) -> Pairing:
+async def _watch(dialog: Dialog, keeper: PairingPoller, pairing: Pairing) -> Pairing:
     """The spinner, with the time that is left and what goes wrong."""
     trouble = ""
     wrong = 0
@@ -148,7 +148,7 @@ async def _watch(dialog: Dialog, keeper: Doorkeeper, pairing: Pairing) -> Pairin
     return after
 
 
-def _show_link(dialog: Dialog, bot: Bot, pairing: Pairing, base_url: str) -> None:
+def _show_link(dialog: Dialog, bot: PairingBot, pairing: Pairing, base_url: str) -> None:
     address = link(bot.username, pairing.code, in_group=pairing.in_group)
     code = render_qr(address, dialog.console)
     if pairing.in_group:

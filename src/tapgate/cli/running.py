@@ -36,7 +36,7 @@ def own_service() -> Service | None:
     return service_of(platform=sys.platform, home=Path.home(), environ=os.environ)
 
 
-class Daemons:
+class DaemonControl:
     """The daemon of one config, whoever started it."""
 
     def __init__(self, dialog: Dialog, config: Config, config_path: Path, service: Service | None) -> None:

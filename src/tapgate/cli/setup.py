@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from tapgate.cli.daemon import ConfigOption
-from tapgate.cli.hooks import Agent
+from tapgate.cli.hooks import AgentName
 
 
 def setup(
@@ -21,7 +21,7 @@ def setup(
     proxy: Annotated[str | None, typer.Option(metavar="URL", help="Reach Telegram through this proxy.")] = None,
     name: Annotated[str, typer.Option(help="What cards call you; your name on Telegram by default.")] = "",
     agent: Annotated[
-        list[Agent] | None, typer.Option(help="Whose hooks to register; may be repeated. Those found by default.")
+        list[AgentName] | None, typer.Option(help="Whose hooks to register; may be repeated. Those found by default.")
     ] = None,
     pair: Annotated[bool, typer.Option("--pair/--no-pair", help="Pair your phone.")] = True,
     hooks: Annotated[bool, typer.Option("--hooks/--no-hooks", help="Register the agent's hooks.")] = True,
@@ -35,7 +35,7 @@ def setup(
     Each step says what it does and can be skipped. Run it again at any time: it changes only what changed.
     """
     from tapgate.cli.dialog import open_dialog
-    from tapgate.cli.wizard import Wishes, Wizard
+    from tapgate.cli.wizard import SetupOptions, Wizard
     from tapgate.config import find_config
 
     dialog = open_dialog(yes=yes)
@@ -45,7 +45,7 @@ def setup(
     wizard = Wizard(
         dialog,
         find_config(config),
-        Wishes(
+        SetupOptions(
             token_file=token_file,
             base_url=base_url,
             proxy=proxy,

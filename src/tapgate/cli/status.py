@@ -14,7 +14,7 @@ import typer
 
 from tapgate.cli.daemon import ConfigOption
 from tapgate.errors import FrameError, NotRunningError, TapgateError
-from tapgate.wire import Kind, decode_header, encode_frame
+from tapgate.wire import FrameKind, decode_header, encode_frame
 
 if TYPE_CHECKING:  # imported where it is used: other commands must not wait for it
     from rich.console import Console
@@ -63,7 +63,7 @@ def ask_status(path: Path) -> dict[str, Any]:
         sock.settimeout(PATIENCE_S)
         try:
             sock.connect(str(path))
-            sock.sendall(encode_frame(Kind.STATUS))
+            sock.sendall(encode_frame(FrameKind.STATUS))
             answer = b""
             while chunk := sock.recv(65536):
                 answer += chunk
@@ -79,7 +79,7 @@ def ask_status(path: Path) -> dict[str, Any]:
             ) from None
     line, _, body = answer.partition(b"\n")
     header = decode_header(line)
-    if header.kind is not Kind.REPLY:
+    if header.kind is not FrameKind.REPLY:
         raise FrameError(body.decode("utf-8", "replace"))
     try:
         found: dict[str, Any] = json.loads(body)

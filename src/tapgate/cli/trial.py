@@ -7,13 +7,13 @@ from typing import Annotated
 import typer
 
 from tapgate.cli.daemon import ConfigOption
-from tapgate.cli.hooks import Agent
+from tapgate.cli.hooks import AgentName
 
 
 def test(
     config: ConfigOption = None,
     agent: Annotated[
-        Agent | None, typer.Option(help="Whose hook; the first that is registered by default.", show_default=False)
+        AgentName | None, typer.Option(help="Whose hook; the first that is registered by default.", show_default=False)
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for machines.")] = False,
 ) -> None:

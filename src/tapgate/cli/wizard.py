@@ -14,17 +14,17 @@ from pathlib import Path
 import anyio
 from rich.markup import escape
 
-from tapgate.cli.bot import Bot, TokenRefusedError, parse_token, who_is
+from tapgate.cli.bot import PairingBot, TokenRefusedError, parse_token, who_is
 from tapgate.cli.dialog import Dialog, shown
 from tapgate.cli.listing import render_people
 from tapgate.cli.pairing import pair_person
 from tapgate.cli.probe import find_command, show, try_out
-from tapgate.cli.running import Daemons, own_service, short_lived_daemon
+from tapgate.cli.running import DaemonControl, own_service, short_lived_daemon
 from tapgate.config import CONFIG_VARIABLE, TOKEN_VARIABLE, read_token
 from tapgate.errors import FrontError, ServiceError, SettingsError, TapgateError
 from tapgate.hooks.command import hook_command
 from tapgate.hooks.scopes import agent_dir
-from tapgate.hooks.settings import AGENTS, TITLES, Level, Scope, apply, inspect, plan_install, settings_path
+from tapgate.hooks.settings import AGENTS, TITLES, Scope, Severity, apply, inspect, plan_install, settings_path
 from tapgate.model import Role
 from tapgate.paths import default_config_path
 from tapgate.service.manager import Service, why_not
@@ -34,7 +34,7 @@ _PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class SetupOptions:
     """What was asked for on the command line."""
 
     token_file: Path | None = None
@@ -49,7 +49,7 @@ class Wishes:
 
 
 class Wizard:
-    def __init__(self, dialog: Dialog, config_path: Path, wishes: Wishes) -> None:
+    def __init__(self, dialog: Dialog, config_path: Path, wishes: SetupOptions) -> None:
         self._dialog = dialog
         self._wishes = wishes
         self._path = config_path
@@ -68,7 +68,7 @@ class Wizard:
         if file_text != with_server(file.text) and file.change(file_text):
             self._done.append("the config")
         self._service = own_service()
-        self._daemons = Daemons(dialog, file.config, file.path, self._service)
+        self._daemons = DaemonControl(dialog, file.config, file.path, self._service)
         token, bot = self._find_bot()
         is_well = self._pair(token, bot)
         is_well = self._register() and is_well
@@ -84,7 +84,7 @@ class Wizard:
 
     # 1
 
-    def _find_bot(self) -> tuple[str, Bot]:
+    def _find_bot(self) -> tuple[str, PairingBot]:
         dialog = self._dialog
         dialog.step("1/5 Your bot")
         token, is_new = self._known_token()
@@ -165,7 +165,7 @@ class Wizard:
 
     # 2
 
-    def _pair(self, token: str, bot: Bot) -> bool:
+    def _pair(self, token: str, bot: PairingBot) -> bool:
         dialog, file = self._dialog, self._file
         dialog.step("2/5 Your phone")
         if file.config.people:
@@ -220,7 +220,7 @@ class Wizard:
                 dialog.done(f"Registered. {TITLES[agent]} reads it at its next start.{kept}")
             self._done.append(f"the hooks of {TITLES[agent]}")
             for finding in inspect(self._file.config, agent=agent, environ=os.environ, home=home, cwd=cwd):
-                if finding.level is not Level.OK:
+                if finding.level is not Severity.OK:
                     dialog.warn(f"{escape(finding.sentence)} {escape(finding.advice)}".rstrip())
         except SettingsError as error:
             dialog.fail(f"{escape(str(error))}.")

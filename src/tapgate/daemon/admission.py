@@ -16,7 +16,7 @@ GAVE_WAY = "no whole frame had come, and its place was needed"
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class CallerPlace:
     """What one caller takes up. Until its frame is whole, it may be sent away in favour of another."""
 
     send_away: Callable[[], None]
@@ -29,15 +29,15 @@ class Admission:
         self._most_callers = most_callers
         self._most_bytes = most_bytes
         self._bytes = 0
-        self._places: set[Place] = set()
-        self._arriving: dict[Place, None] = {}  # the oldest first
+        self._places: set[CallerPlace] = set()
+        self._arriving: dict[CallerPlace, None] = {}  # the oldest first
 
     @contextmanager
-    def place(self, send_away: Callable[[], None]) -> Iterator[Place]:
+    def place(self, send_away: Callable[[], None]) -> Iterator[CallerPlace]:
         """A place for one caller, for as long as it is here. Raises FrameError where there is none."""
         if len(self._places) >= self._most_callers and not self._make_room(lambda other: True):
             raise FrameError(f"more than {self._most_callers} callers are waiting")
-        place = Place(send_away)
+        place = CallerPlace(send_away)
         self._places.add(place)
         self._arriving[place] = None
         try:
@@ -45,7 +45,7 @@ class Admission:
         finally:
             self._free(place)
 
-    def take(self, place: Place, size_bytes: int) -> None:
+    def take(self, place: CallerPlace, size_bytes: int) -> None:
         """So many more bytes of its frame are here. Raises FrameError where there is no room for them."""
         if place.gave_way:
             raise FrameError(GAVE_WAY)
@@ -55,13 +55,13 @@ class Admission:
         place.size_bytes += size_bytes
         self._bytes += size_bytes
 
-    def settle(self, place: Place) -> None:
+    def settle(self, place: CallerPlace) -> None:
         """Its frame is whole: from now on it need not give way. Raises FrameError where it just had to."""
         if place.gave_way:
             raise FrameError(GAVE_WAY)
         del self._arriving[place]
 
-    def _make_room(self, may: Callable[[Place], bool]) -> bool:
+    def _make_room(self, may: Callable[[CallerPlace], bool]) -> bool:
         """Send away the oldest of those whose frame is not whole and who may be sent away. False: there is none."""
         oldest = next((place for place in self._arriving if may(place)), None)
         if oldest is None:
@@ -71,7 +71,7 @@ class Admission:
         oldest.send_away()
         return True
 
-    def _free(self, place: Place) -> None:
+    def _free(self, place: CallerPlace) -> None:
         if place in self._places:
             self._places.discard(place)
             self._arriving.pop(place, None)

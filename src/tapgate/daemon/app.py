@@ -19,7 +19,7 @@ from anyio.abc import TaskGroup
 from tapgate import __version__
 from tapgate.agents import parse_request
 from tapgate.config import Config
-from tapgate.daemon.context import look_around
+from tapgate.daemon.context import gather_context
 from tapgate.daemon.engine import Engine, Handover
 from tapgate.daemon.history import render_history
 from tapgate.daemon.homes import Homes
@@ -35,13 +35,13 @@ from tapgate.desk.effects import Say
 from tapgate.desk.events import Event, PollResumed, Stopped
 from tapgate.errors import JournalError, SocketError
 from tapgate.journal import Journal, TrailQuery
-from tapgate.model import Background, Findings, Instant, Request, Risk
+from tapgate.model import Context, Findings, Instant, Request, Risk
 from tapgate.paths import bot_lock_path, bot_name, default_runtime_dir, make_private_dir
 from tapgate.risk.assess import examine_request, without_masks
 from tapgate.risk.links import Links, UnknownLinks
 from tapgate.telegram.api import Api
-from tapgate.telegram.display import Setting
-from tapgate.telegram.front import Front
+from tapgate.telegram.display import DisplayOptions
+from tapgate.telegram.front import TelegramFront
 
 LEAVE_S = 1.5  # how long a stopping daemon waits for its callers to take their answers
 DRAIN_S = 8.0  # and for its last edits to reach Telegram; what is left is made up for at the next start
@@ -72,7 +72,7 @@ class Daemon:
         self._notifier = notifier or Notifier()
         self._people = config.persons()
         self._homes = Homes()
-        self._setting = Setting(
+        self._setting = DisplayOptions(
             clock=_clock_words,
             machine=config.machine_name(),
             home=str(Path.home()),
@@ -118,7 +118,7 @@ class Daemon:
                 examine=self._examine,
                 masks=config.privacy.mask,
             )
-            self._front = Front(
+            self._front = TelegramFront(
                 Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
                 emit=self._emit,
                 command=self._command,
@@ -242,9 +242,9 @@ class Daemon:
             text = "tapgate posts your coding agent's questions here. /history shows the last answers."
         self._front.say(Say(chat_id, message_id, text, is_html=True))
 
-    def _look_around(self, request: Request) -> Background:
+    def _look_around(self, request: Request) -> Context:
         home = self._homes.home_of(request.caller.uid)
-        return look_around(request, home=home, own_home=self._setting.home, now=time.time())
+        return gather_context(request, home=home, own_home=self._setting.home, now=time.time())
 
     def _examine(self, request: Request) -> Findings:
         """Blocking, though not for long: run it in a worker thread."""
@@ -293,10 +293,10 @@ class Daemon:
     def _health(self) -> str:
         """The same in a line, for the service's manager."""
         poller = self._front.poller
-        heard = f"heard at {_clock_words(poller.last_success)}" if poller.last_success else "not heard yet"
+        event = f"heard at {_clock_words(poller.last_success)}" if poller.last_success else "not heard yet"
         journal = f"; the journal fails: {self._journal.failure}" if self._journal.failure else ""
         trouble = f"; {poller.trouble}" if poller.trouble else ""
-        return f"{_count(len(self._people))}, Telegram {heard}{trouble}{journal}"
+        return f"{_count(len(self._people))}, Telegram {event}{trouble}{journal}"
 
     async def _purge(self) -> None:
         while True:

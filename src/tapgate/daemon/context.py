@@ -5,13 +5,13 @@ from __future__ import annotations
 from tapgate.cards.change import change_of, changed_path
 from tapgate.daemon.disk import read_in_project
 from tapgate.daemon.transcript import read_last_words
-from tapgate.model import Background, OnDisk, Request
+from tapgate.model import Context, OnDisk, Request
 
 
-def look_around(request: Request, *, home: str, now: float, own_home: str = "") -> Background:
+def gather_context(request: Request, *, home: str, now: float, own_home: str = "") -> Context:
     """Blocking: run it in a worker thread. Whatever cannot be read is left out."""
     tool = request.call.tool if request.caller.agent == "claude" else ""  # the others' transcripts are other files
-    return Background(
+    return Context(
         why=read_last_words(request.transcript_path, request.call.agent_id, tool=tool),
         on_disk=_on_disk(request, home, own_home, now),
     )

@@ -18,7 +18,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK  # a pipe mu
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FileOnDisk:
     """`text` is None where the file is too large or no text; `is_new`: nothing stands there."""
 
     text: str | None = None
@@ -26,7 +26,7 @@ class Found:
     is_new: bool = False
 
 
-def read_in_project(path: str, *, project: str, home: str, own_home: str = "") -> Found | None:
+def read_in_project(path: str, *, project: str, home: str, own_home: str = "") -> FileOnDisk | None:
     """The file as it stands, or None where it is not to be looked at or cannot be.
 
     `home` is that of the user who asks, and nothing is read where it is not known. `own_home` is the daemon's, where
@@ -74,7 +74,7 @@ def _is_private(root: Path) -> bool:
     return any(parts[number + 1 : number + 2] != ("worktrees",) or len(parts) < number + 3 for number in hidden)
 
 
-def _read(root: Path, parts: tuple[str, ...]) -> Found | None:
+def _read(root: Path, parts: tuple[str, ...]) -> FileOnDisk | None:
     """Step by step from the project's directory, so that nothing on the way can be exchanged for a link."""
     fd = os.open(root, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     try:
@@ -84,7 +84,7 @@ def _read(root: Path, parts: tuple[str, ...]) -> Found | None:
             fd = below
         file = os.open(parts[-1], _FLAGS, dir_fd=fd)
     except FileNotFoundError:
-        return Found(is_new=True)
+        return FileOnDisk(is_new=True)
     finally:
         os.close(fd)
     try:
@@ -93,17 +93,17 @@ def _read(root: Path, parts: tuple[str, ...]) -> Found | None:
         os.close(file)
 
 
-def _text_of(file: int) -> Found | None:
+def _text_of(file: int) -> FileOnDisk | None:
     facts = os.fstat(file)
     # A second name of the file may stand anywhere, also where it would not be looked at.
     if not stat.S_ISREG(facts.st_mode) or facts.st_nlink != 1:
         return None
     if facts.st_size > MOST_BYTES:
-        return Found(size_bytes=facts.st_size)
+        return FileOnDisk(size_bytes=facts.st_size)
     data = os.pread(file, MOST_BYTES + 1, 0)
     if len(data) > MOST_BYTES or b"\0" in data:
-        return Found(size_bytes=len(data))
+        return FileOnDisk(size_bytes=len(data))
     try:
-        return Found(text=data.decode("utf-8"), size_bytes=len(data))
+        return FileOnDisk(text=data.decode("utf-8"), size_bytes=len(data))
     except UnicodeDecodeError:
-        return Found(size_bytes=len(data))
+        return FileOnDisk(size_bytes=len(data))

@@ -12,7 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tapgate.agents import dialect_of
-from tapgate.daemon.recorder import Recorder, Records
+from tapgate.daemon.recorder import Journal, Recorder
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import (
     AnswerTap,
@@ -35,9 +35,9 @@ from tapgate.desk.effects import (
 from tapgate.desk.events import AgentProbed, Asked, Event, PromptPosted, RecordFailed, Replied, Ticked
 from tapgate.desk.memory import Remembered
 from tapgate.errors import FrameError
-from tapgate.model import NO_BACKGROUND, Background, Findings, Instant, Phase, Request, Verdict
+from tapgate.model import NO_CONTEXT, Context, Findings, Instant, Phase, Request, Verdict
 from tapgate.risk.assess import with_changed_file
-from tapgate.wire import Kind, encode_frame
+from tapgate.wire import FrameKind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
@@ -47,10 +47,10 @@ Handover = Callable[[], Awaitable[None]]
 """Waits until an answer was written to its caller's connection, or never will be."""
 
 
-class Phones(Protocol):
+class Front(Protocol):
     """A front. Nothing here waits: what takes time is queued."""
 
-    def fits(self, request: Request, background: Background) -> bool: ...
+    def fits(self, request: Request, context: Context) -> bool: ...
     def answer_tap(self, effect: AnswerTap) -> None: ...
     def post(self, effect: Post) -> None: ...
     def edit(self, effect: Edit) -> None: ...
@@ -64,7 +64,7 @@ class Phones(Protocol):
     def sound(self, effect: Sound) -> None: ...
 
 
-class Line(Protocol):
+class CallerConnection(Protocol):
     """A caller's connection."""
 
     @property
@@ -98,11 +98,11 @@ class Engine:
     def __init__(
         self,
         desk: Desk,
-        records: Records,
+        records: Journal,
         *,
         clock: Callable[[], Instant],
         report: Callable[[str], None],
-        look: Callable[[Request], Background] = lambda request: NO_BACKGROUND,
+        look: Callable[[Request], Context] = lambda request: NO_CONTEXT,
         examine: Callable[[Request], Findings] = lambda request: Findings(),
         masks: bool = True,
     ) -> None:
@@ -113,15 +113,15 @@ class Engine:
         self._look = look
         self._examine = examine
         self._masks = masks
-        self._phones: Phones | None = None
-        self._lines: dict[str, Line] = {}
+        self._front: Front | None = None
+        self._connections: dict[str, CallerConnection] = {}
         self._lock = Turn()
         self._kept: dict[str, anyio.Event] = {}  # requests that were tapped before their caller was back
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
 
-    def connect(self, phones: Phones) -> None:
-        self._phones = phones
+    def connect(self, front: Front) -> None:
+        self._front = front
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         """Wake the desk when something is due."""
@@ -153,35 +153,35 @@ class Engine:
         memory = known[index]
         known[index] = replace(memory, findings=await self._examined(memory.request))
 
-    async def ask(self, request: Request, line: Line) -> None:
+    async def ask(self, request: Request, connection: CallerConnection) -> None:
         """A caller with a question. Its line is in place before the desk hears of it: the answer may come at once.
 
         Raises FrameError where the id belongs to another question.
         """
-        assert self._phones is not None
+        assert self._front is not None
         asked = await self._measure(request)
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 if self.desk.is_taken(request):
                     raise FrameError("this request id belongs to another question")
-                self._lines[request.id] = line
+                self._connections[request.id] = connection
                 now = self._clock()
                 await self._carry_out(self.desk.handle(asked, now), now, None)
         self._changed.set()
 
     async def _measure(self, request: Request) -> Asked:
         """Look around and find out whether a card can show it all: beside the event loop, and not for long."""
-        assert self._phones is not None
-        background = NO_BACKGROUND
+        assert self._front is not None
+        context = NO_CONTEXT
         with anyio.move_on_after(LOOK_S):  # the files may lie on a disk that does not answer
-            background = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
+            context = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
         findings = await self._examined(request)
-        background = replace(background, links=findings.links)
-        fits = await anyio.to_thread.run_sync(self._phones.fits, request, background)
+        context = replace(context, links=findings.links)
+        fits = await anyio.to_thread.run_sync(self._front.fits, request, context)
         risks = findings.risks
         if self._masks:
-            risks = await anyio.to_thread.run_sync(with_changed_file, risks, background)
-        return Asked(request, fits=fits, background=background, risks=risks)
+            risks = await anyio.to_thread.run_sync(with_changed_file, risks, context)
+        return Asked(request, fits=fits, context=context, risks=risks)
 
     async def _with_findings(self, event: Event) -> Event:
         """An edited text is examined like a new request, before the desk offers to allow it."""
@@ -197,11 +197,11 @@ class Engine:
         """For how long the present event has been carried out: long where the journal's disk does not answer."""
         return self._lock.held_s()
 
-    def hang_up(self, request_id: str, line: Line) -> bool:
+    def hang_up(self, request_id: str, connection: CallerConnection) -> bool:
         """The line is dead. False: the caller has another one by now, or was answered without an opinion."""
-        if self._lines.get(request_id) is not line:
+        if self._connections.get(request_id) is not connection:
             return False
-        del self._lines[request_id]
+        del self._connections[request_id]
         return True
 
     async def handle(self, event: Event, offset: int | None = None) -> Handover | None:
@@ -236,9 +236,9 @@ class Engine:
             for event in returned:
                 await event.wait()
             for request_id in (*kept, *answered):
-                line, card = self._lines.get(request_id), self.desk.card(request_id)
-                if line is not None and card is not None and card.phase is Phase.SENDING:
-                    await line.handed_over.wait()
+                connection, card = self._connections.get(request_id), self.desk.card(request_id)
+                if connection is not None and card is not None and card.phase is Phase.SENDING:
+                    await connection.handed_over.wait()
 
         return wait
 
@@ -257,16 +257,16 @@ class Engine:
     async def _carry_out(self, effects: Sequence[Effect], now: Instant, offset: int | None) -> None:
         records = [effect for effect in effects if isinstance(effect, Record)]
         unrecorded = await self._recorder.record(records, at=now.wall, offset=offset)
-        is_barred = False  # behind a gate that could not be recorded
+        is_blocked = False  # behind a required record that could not be written
         for effect in effects:
-            if is_barred and not (isinstance(effect, Record) and effect.gate):
+            if is_blocked and not (isinstance(effect, Record) and effect.required):
                 continue
             match effect:
                 case Record():
                     reason = unrecorded.get(id(effect))
-                    if effect.gate:
-                        is_barred = reason is not None
-                    if reason is not None and effect.gate:
+                    if effect.required:
+                        is_blocked = reason is not None
+                    if reason is not None and effect.required:
                         follow = self.desk.handle(RecordFailed(effect.request_id, reason), now)
                         await self._carry_out(follow, now, None)
                 case Reply():
@@ -285,52 +285,52 @@ class Engine:
             self._kept.pop(request_id).set()
 
     def _reply(self, effect: Reply) -> None:
-        line = self._lines.get(effect.request.id)
-        if line is None:
+        connection = self._connections.get(effect.request.id)
+        if connection is None:
             return
         decision = effect.decision
         if decision.verdict is Verdict.NONE:
             # No opinion is final: nothing more is expected from this caller.
-            del self._lines[effect.request.id]
+            del self._connections[effect.request.id]
         try:
             output = dialect_of(effect.request.caller.agent).render(effect.request, decision)
         except Exception as error:
             self._report(f"an answer could not be written for the agent ({type(error).__name__}: {error})")
             output = b""
         if output:
-            line.send_last(encode_frame(Kind.REPLY, output, exit=0))
+            connection.send_last(encode_frame(FrameKind.REPLY, output, exit=0))
         else:
             sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
-            line.send_last(encode_frame(Kind.PASS, sentence.encode("utf-8", "replace")))
+            connection.send_last(encode_frame(FrameKind.PASS, sentence.encode("utf-8", "replace")))
 
     def _show(
         self,
         effect: AnswerTap | Post | Edit | Withdraw | AskText | ShowWhole | ShowHidden | Retract | Say | Sweep | Sound,
     ) -> None:
-        assert self._phones is not None
+        assert self._front is not None
         match effect:
             case AnswerTap():
-                self._phones.answer_tap(effect)
+                self._front.answer_tap(effect)
             case Post():
-                self._phones.post(effect)
+                self._front.post(effect)
             case Edit():
-                self._phones.edit(effect)
+                self._front.edit(effect)
             case Withdraw():
-                self._phones.withdraw(effect)
+                self._front.withdraw(effect)
             case AskText():
-                self._phones.ask_text(effect)
+                self._front.ask_text(effect)
             case ShowWhole():
-                self._phones.show_whole(effect)
+                self._front.show_whole(effect)
             case ShowHidden():
-                self._phones.show_hidden(effect)
+                self._front.show_hidden(effect)
             case Retract():
-                self._phones.retract(effect)
+                self._front.retract(effect)
             case Say():
-                self._phones.say(effect)
+                self._front.say(effect)
             case Sweep():
-                self._phones.sweep(effect)
+                self._front.sweep(effect)
             case Sound():
-                self._phones.sound(effect)
+                self._front.sound(effect)
 
     async def _probe(self, effect: Probe) -> None:
         await anyio.sleep(effect.after_s)

@@ -9,14 +9,16 @@ from pathlib import PurePath
 from tapgate.agents.claude import DENIED, SKIPPED
 from tapgate.journal import TrailRow
 from tapgate.model import Outcome, Ran
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.text import Clipper
 
 MOST = 10
 _MARKS = {Outcome.ALLOWED: "✅", Outcome.DENIED: "⛔️", Outcome.TERMINAL_ALLOWED: "🖥", Outcome.TERMINAL_DENIED: "🖥"}
 
 
-def render_history(rows: Sequence[TrailRow], setting: Setting, clock: Callable[[float], str] | None = None) -> str:
+def render_history(
+    rows: Sequence[TrailRow], setting: DisplayOptions, clock: Callable[[float], str] | None = None
+) -> str:
     """The last settled requests, newest first, as Telegram HTML. No secret, and no more detail than cards show."""
     words = clock or (lambda wall: time.strftime("%d %b %H:%M", time.localtime(wall)))
     settled = [row for row in rows if row.what == "settled"][:MOST]
@@ -33,7 +35,7 @@ def render_history(rows: Sequence[TrailRow], setting: Setting, clock: Callable[[
     return "\n\n".join(lines)
 
 
-def _details(row: TrailRow, setting: Setting) -> list[str]:
+def _details(row: TrailRow, setting: DisplayOptions) -> list[str]:
     lines = [f"<code>{_short(row.summary, 60, setting)}</code>"]
     if row.instead:
         lines.append(f"instead: <code>{_short(row.instead, 60, setting)}</code>")
@@ -42,5 +44,5 @@ def _details(row: TrailRow, setting: Setting) -> list[str]:
     return lines
 
 
-def _short(text: str, most: int, setting: Setting) -> str:
+def _short(text: str, most: int, setting: DisplayOptions) -> str:
     return Clipper(most, mask=setting.mask).take(text, most, one_line=True) or "–"

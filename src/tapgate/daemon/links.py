@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from tapgate.risk.links import End, Way
+from tapgate.risk.links import LinkEnd, Way
 
 ANSWER_S = 2.0  # how long one path may take
 ALL_S = 6.0  # and all paths of a request together
@@ -36,7 +36,7 @@ T = TypeVar("T")
 class _Seen:
     """What stands at a path: `target` where it is a link."""
 
-    end: End = End.REACHED
+    end: LinkEnd = LinkEnd.REACHED
     target: str | None = None
     is_missing: bool = False
     is_directory: bool = False
@@ -67,16 +67,16 @@ class Walker:
                 continue
             here = "/".join(("", *real, part))
             seen = self._look(here)
-            if seen.end is not End.REACHED or steps > MOST_STEPS or (real[:1] == ["proc"]):
+            if seen.end is not LinkEnd.REACHED or steps > MOST_STEPS or (real[:1] == ["proc"]):
                 # The links in /proc lead elsewhere for each process, so they are left as they are.
-                end = seen.end if steps <= MOST_STEPS else End.UNKNOWN
+                end = seen.end if steps <= MOST_STEPS else LinkEnd.UNKNOWN
                 return Way("/".join((here, *reversed(waiting))), end)
             if seen.target is None or (not last and not waiting):
                 real.append(part)
                 continue
             links += 1
             if links > MOST_LINKS:
-                return Way("/".join((here, *reversed(waiting))), End.LOOP if here in met else End.UNKNOWN)
+                return Way("/".join((here, *reversed(waiting))), LinkEnd.LOOP if here in met else LinkEnd.UNKNOWN)
             met.add(here)
             if seen.target.startswith("/"):
                 real = []
@@ -115,17 +115,17 @@ class Walker:
 
     def _ask(self, path: str) -> _Seen:
         if self._is_waiting(path):
-            return _Seen(End.UNKNOWN)
+            return _Seen(LinkEnd.UNKNOWN)
         try:
             if len(os.fsencode(path)) > MOST_BYTES:
-                return _Seen(End.UNKNOWN)
+                return _Seen(LinkEnd.UNKNOWN)
             facts = Path(path).lstat()
             if stat.S_ISLNK(facts.st_mode):
                 return _Seen(target=str(Path(path).readlink()))
         except PermissionError:
-            return _Seen(End.UNKNOWN if _is_ours(path.rpartition("/")[0] or "/") else End.BARRED)
+            return _Seen(LinkEnd.UNKNOWN if _is_ours(path.rpartition("/")[0] or "/") else LinkEnd.BARRED)
         except OSError as error:
-            return _Seen(is_missing=True) if error.errno in _MISSING else _Seen(End.UNKNOWN)
+            return _Seen(is_missing=True) if error.errno in _MISSING else _Seen(LinkEnd.UNKNOWN)
         except ValueError:  # no file can have such a name
             return _Seen(is_missing=True)
         is_shared = stat.S_ISREG(facts.st_mode) and facts.st_nlink > 1
@@ -196,7 +196,7 @@ class DiskLinks:
 
     def follow(self, path: str, *, last: bool = True) -> Way:
         way = self._ask(lambda: self._walker.follow(path, last=last))
-        return Way(path, End.UNKNOWN) if way is None else way
+        return Way(path, LinkEnd.UNKNOWN) if way is None else way
 
     def matching(self, directory: str, pattern: str) -> Sequence[str] | None:
         return self._ask(lambda: self._walker.matching(directory, pattern))

@@ -14,14 +14,14 @@ import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
 from tapgate.agents import dialect_of
-from tapgate.agents.dialect import Heard, Nothing
-from tapgate.daemon.admission import Admission, Place
+from tapgate.agents.dialect import AgentEvent, Ignored
+from tapgate.daemon.admission import Admission, CallerPlace
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
 from tapgate.desk.events import CallerConfirmed, CallerGone, Left
 from tapgate.errors import FrameError, TapgateError
 from tapgate.model import NO_UID, Caller, Phase, Request
-from tapgate.wire import MAX_HEADER_BYTES, Header, Kind, decode_header, encode_frame
+from tapgate.wire import MAX_HEADER_BYTES, FrameKind, Header, decode_header, encode_frame
 
 STALL_S = 10.0  # a whole frame must be here by then
 BEAT_S = 3.0  # how often a waiting caller hears that it is held; it leaves after 10 s without
@@ -53,7 +53,7 @@ class Connection:
         """Tell the caller that the daemon is here. Never waits: a caller that reads nothing gets no more of these."""
         if self._out is not None:
             return  # nothing may come between or behind the pieces of the answer
-        frame = encode_frame(Kind.HELD, prompt=1) if self.shows_own_prompt else encode_frame(Kind.HELD)
+        frame = encode_frame(FrameKind.HELD, prompt=1) if self.shows_own_prompt else encode_frame(FrameKind.HELD)
         with suppress(OSError):  # a frame this small goes out whole or not at all
             self._sock.send(frame)
 
@@ -116,7 +116,7 @@ class Listener:
         stall_s: float = STALL_S,
         most_callers: int = MOST_CALLERS,
         status: Callable[[int], bytes] = lambda uid: b"",
-        noted: Callable[[Caller, Heard], None] = lambda caller, heard: None,
+        noted: Callable[[Caller, AgentEvent], None] = lambda caller, event: None,
         caller_uids: Collection[int] = (),
         uid_of: Callable[[socket.socket], int] = peer_uid,
         most_held_bytes: int = MOST_HELD_BYTES,
@@ -208,7 +208,7 @@ class Listener:
             await self._refuse(connection, str(error))
 
     async def _receive(
-        self, connection: Connection, place: Place, arriving: anyio.CancelScope
+        self, connection: Connection, place: CallerPlace, arriving: anyio.CancelScope
     ) -> tuple[Header | None, bytes]:
         """The first frame; no header where the caller hung up without one."""
         header, body = None, b""
@@ -216,7 +216,7 @@ class Listener:
         with arriving:
             header = await connection.header()
             if header is not None:
-                if header.kind is Kind.ASK and header.fields.get("beat") == "1":
+                if header.kind is FrameKind.ASK and header.fields.get("beat") == "1":
                     self._held.add(connection)
                     self._hold(connection)  # before anything else: a caller that hears nothing for 2 s leaves
                 body = await connection.body(
@@ -229,14 +229,14 @@ class Listener:
 
     async def _take(self, connection: Connection, header: Header, body: bytes) -> None:
         match header.kind:
-            case Kind.ASK:
+            case FrameKind.ASK:
                 request_id, caller = _caller(header, connection.uid)
                 await self._ask(connection, request_id, caller, body)
-            case Kind.TAKEN:
+            case FrameKind.TAKEN:
                 # The daemon was restarted between the answer and its confirmation.
                 await self._engine.handle(CallerConfirmed(_request_id(header), connection.uid))
-            case Kind.STATUS:
-                connection.send_last(encode_frame(Kind.REPLY, self._status(connection.uid), exit=0))
+            case FrameKind.STATUS:
+                connection.send_last(encode_frame(FrameKind.REPLY, self._status(connection.uid), exit=0))
                 await connection.write_last()
             case _:
                 raise FrameError(f"a {header.kind.value} frame cannot come first")
@@ -245,22 +245,22 @@ class Listener:
         dialect = dialect_of(caller.agent)
         if len(body) > WORKER_BYTES:
             async with self._parsing:
-                heard = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
+                event = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
         else:
-            heard = dialect.parse(request_id, caller, body)
+            event = dialect.parse(request_id, caller, body)
         # Of the id only a part, as the whole is the caller's secret; of what it says nothing.
-        self._debug(f"caller {caller.pid}, {request_id[:8]}: {type(heard).__name__}, {len(body)} bytes")
-        self._noted(caller, heard)
-        if isinstance(heard, Request):
-            if heard.shows_own_prompt and connection in self._held:
+        self._debug(f"caller {caller.pid}, {request_id[:8]}: {type(event).__name__}, {len(body)} bytes")
+        self._noted(caller, event)
+        if isinstance(event, Request):
+            if event.shows_own_prompt and connection in self._held:
                 connection.shows_own_prompt = True
                 self._hold(connection)
-            await self._wait(connection, heard)
+            await self._wait(connection, event)
             return
-        if not isinstance(heard, Nothing):
+        if not isinstance(event, Ignored):
             # The reader of the agent's bytes does not know who sent them.
-            await self._engine.handle(replace(heard, uid=caller.uid))
-        connection.send_last(encode_frame(Kind.REPLY, exit=0))
+            await self._engine.handle(replace(event, uid=caller.uid))
+        connection.send_last(encode_frame(FrameKind.REPLY, exit=0))
         await connection.write_last()
 
     async def _wait(self, connection: Connection, request: Request) -> None:
@@ -287,12 +287,12 @@ class Listener:
         try:
             while (header := await connection.header()) is not None:
                 await connection.body(header.size_bytes)
-                if header.kind is Kind.TAKEN:
+                if header.kind is FrameKind.TAKEN:
                     await self._engine.handle(CallerConfirmed(request.id, request.caller.uid))
                     card = self._engine.desk.card(request.id)
                     if card is None or card.phase is Phase.SETTLED:
                         break  # it has all it came for, and need not keep the connection
-                elif header.kind is Kind.GONE:
+                elif header.kind is FrameKind.GONE:
                     return _left(header)
         except FrameError as error:
             self._report(f"a caller made no sense and was dropped: {error}")
@@ -300,7 +300,7 @@ class Listener:
 
     async def _refuse(self, connection: Connection, sentence: str) -> None:
         """Say why, then drop the caller."""
-        connection.send_last(encode_frame(Kind.ERROR, sentence.encode("utf-8", "replace")))
+        connection.send_last(encode_frame(FrameKind.ERROR, sentence.encode("utf-8", "replace")))
         await connection.write_last()
 
 

@@ -13,7 +13,7 @@ from tapgate.errors import JournalBusyError, JournalError, JournalFaultError
 MOST_UNWRITTEN = 1000
 
 
-class Records(Protocol):
+class Journal(Protocol):
     """Where entries are written. Raises JournalError where they are not on disk.
 
     `patient`: a journal that another program holds locked is waited for, as long as there is hope; without, hardly.
@@ -27,11 +27,11 @@ class Records(Protocol):
 class Recorder:
     """For one task at a time: the engine's lock keeps the records in the order of the events."""
 
-    def __init__(self, records: Records, *, report: Callable[[str], None]) -> None:
+    def __init__(self, records: Journal, *, report: Callable[[str], None]) -> None:
         self._records = records
         self._report = report
         # What the journal refused, or was not asked to take because it was locked; written before the next record. None
-        # of it is a gate: it has happened, and how a request ended must not be forgotten with a full disk.
+        # of it is required: it has happened, and how a request ended must not be forgotten with a full disk.
         self._unwritten: list[Record] = []
         self._unknown: dict[str, None] = {}  # requests that are not in the journal, so nothing about them can be
         self._is_locked = False
@@ -49,7 +49,7 @@ class Recorder:
         ]
         if not wanted and offset is None:
             return {}
-        is_gated = any(record.gate for record in wanted)
+        is_gated = any(record.required for record in wanted)
         if self._is_locked and not is_gated:
             self._keep([*self._unwritten, *wanted])
             return {}
@@ -98,7 +98,7 @@ class Recorder:
                 continue
             last = offset if number == len(records) else None
             try:
-                await self._records.record([one.entry], at=at, offset=last, patient=one.gate)
+                await self._records.record([one.entry], at=at, offset=last, patient=one.required)
             except JournalError as error:
                 failed[id(one)] = str(error)
                 if isinstance(error, JournalFaultError):
@@ -116,8 +116,8 @@ class Recorder:
         return failed
 
     def _keep(self, unwritten: Sequence[Record]) -> None:
-        """For later. Not what is a gate: what was to follow it has not happened."""
-        self._unwritten = [record for record in unwritten if not record.gate][-MOST_UNWRITTEN:]
+        """For later. Not what is required: what was to follow it has not happened."""
+        self._unwritten = [record for record in unwritten if not record.required][-MOST_UNWRITTEN:]
         if self._unwritten:
             self.is_behind.set()
         elif self.is_behind.is_set():

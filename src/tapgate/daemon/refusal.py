@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from tapgate.daemon.sockets import peer_uid
 from tapgate.errors import redact
-from tapgate.wire import Kind, encode_frame
+from tapgate.wire import FrameKind, encode_frame
 
 PATIENCE_S = 0.2
 MOST_CALLERS = 500
@@ -28,6 +28,6 @@ def turn_away(sock: socket.socket, sentence: str) -> int:
                     # What is wrong with a config is its owner's business.
                     why = redact(sentence) if peer_uid(caller) == os.getuid() else "its log says why"
                     text = f"the daemon cannot start: {' '.join(why.split())}; no opinion"
-                    caller.sendall(encode_frame(Kind.PASS, text.encode("utf-8", "replace")))
+                    caller.sendall(encode_frame(FrameKind.PASS, text.encode("utf-8", "replace")))
                     caller.shutdown(socket.SHUT_WR)
     return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tapgate.agents.dialect import Heard, Nothing
+from tapgate.agents.dialect import AgentEvent, Ignored
 from tapgate.desk.events import SessionEnded, ToolEnded
 from tapgate.model import NO_UID, Caller, Request
 
@@ -29,17 +29,17 @@ class Sessions:
         self._wall = wall
         self._sessions: dict[tuple[int, str, str], Session] = {}
 
-    def note(self, caller: Caller, heard: Heard) -> None:
+    def note(self, caller: Caller, event: AgentEvent) -> None:
         """Somebody spoke: the session is alive, or has just ended."""
-        if isinstance(heard, Nothing):
+        if isinstance(event, Ignored):
             return
         now = self._wall()
-        session_id = heard.call.session_id if isinstance(heard, Request | ToolEnded) else heard.session_id
+        session_id = event.call.session_id if isinstance(event, Request | ToolEnded) else event.session_id
         key = (caller.uid, caller.agent, session_id[:LONGEST_ID])
         known = self._sessions.pop(key, None)  # put in again at the end: the oldest stand first
-        if isinstance(heard, SessionEnded) or not session_id:
+        if isinstance(event, SessionEnded) or not session_id:
             return
-        project = (heard.project if isinstance(heard, Request) else caller.project) or (known.project if known else "")
+        project = (event.project if isinstance(event, Request) else caller.project) or (known.project if known else "")
         if known is None:
             known = Session(*key[1:], project, now, now, caller.uid)
         self._sessions[key] = replace(known, project=project, last_at=now)
@@ -50,5 +50,5 @@ class Sessions:
     def sessions(self, *, uid: int | None = None) -> tuple[Session, ...]:
         """Those heard from lately, the last one first: of this user, or of all."""
         now = self._wall()
-        heard = (session for session in reversed(self._sessions.values()) if now - session.last_at < KEPT_S)
-        return tuple(session for session in heard if uid is None or session.uid == uid)
+        event = (session for session in reversed(self._sessions.values()) if now - session.last_at < KEPT_S)
+        return tuple(session for session in event if uid is None or session.uid == uid)

@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 
 from tapgate.desk.drafts import edited_text
-from tapgate.model import Answer, Call, Json, Request
+from tapgate.model import Answer, Json, Request, ToolCall
 
 
-def identify(tool: str, tool_input: Mapping[str, Json], *, session_id: str, agent_id: str) -> Call:
+def identify(tool: str, tool_input: Mapping[str, Json], *, session_id: str, agent_id: str) -> ToolCall:
     text = json.dumps([session_id, agent_id, tool, tool_input], sort_keys=True)
     fingerprint = hashlib.sha256(text.encode()).hexdigest()
-    return Call(session_id=session_id, agent_id=agent_id, tool=tool, fingerprint=fingerprint)
+    return ToolCall(session_id=session_id, agent_id=agent_id, tool=tool, fingerprint=fingerprint)
 
 
 def edited_fingerprint(request: Request, answer: Answer | None) -> str:

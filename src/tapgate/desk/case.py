@@ -12,13 +12,13 @@ from tapgate.desk.events import Left, Replied, Tapped
 from tapgate.desk.memory import Remembered
 from tapgate.desk.people import offered_to
 from tapgate.model import (
-    NO_BACKGROUND,
+    NO_CONTEXT,
     NO_DRAFT,
-    Act,
+    Action,
     Answer,
-    Background,
     Card,
     Choice,
+    Context,
     Copy,
     Decision,
     Draft,
@@ -38,8 +38,8 @@ SLIM_LABEL = 300
 BEHIND = -1  # the version of a copy that no edit of this run has been confirmed for
 ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 UNDELIVERED_S = 15.0  # how long an agent that shows no prompt of its own waits for a card to reach anybody
-SHOW_WHOLE = Choice("w", "Show all of it", Act.SHOW_WHOLE, seal="whole")
-SHOW_HIDDEN = Choice("h", "Show hidden", Act.SHOW_HIDDEN, seal="hidden")
+SHOW_WHOLE = Choice("w", "Show all of it", Action.SHOW_WHOLE, seal="whole")
+SHOW_HIDDEN = Choice("h", "Show hidden", Action.SHOW_HIDDEN, seal="hidden")
 LIST_KEY = "b"
 
 
@@ -79,7 +79,7 @@ class Case:
     refreshed: bool = False
     version: int = 0
     changed_at: int = 0  # the version since which the card names other risks than before; 0 where it never did
-    background: Background = NO_BACKGROUND
+    context: Context = NO_CONTEXT
     risks: tuple[Risk, ...] = ()
     draft: Draft = NO_DRAFT
     draft_risks: tuple[Risk, ...] = ()  # of the text in the draft
@@ -105,8 +105,8 @@ class Case:
         """Of what the card would allow as it stands."""
         return self.draft_risks if self.draft.text is not None else self.risks
 
-    def shown_background(self) -> Background:
-        return self.background if self.draft.text is None else replace(self.background, links=self.draft_links)
+    def shown_background(self) -> Context:
+        return self.context if self.draft.text is None else replace(self.context, links=self.draft_links)
 
     def offered(self, chat_id: int, *, several: int = 0, listed: tuple[Request, ...] = ()) -> tuple[Choice, ...]:
         """The buttons on the card in this chat. What was not shown whole offers no way to allow it (rule 9).
@@ -125,7 +125,7 @@ class Case:
         elif reveal:
             choices = (*choices, *reveal)
         elif several and self.draft == NO_DRAFT:
-            choices = (*choices, Choice(LIST_KEY, f"Allow these {several}…", Act.LIST, seal="several"))
+            choices = (*choices, Choice(LIST_KEY, f"Allow these {several}…", Action.LIST, seal="several"))
         return offered_to(self.ranks.get(chat_id, Role.OWNER), choices)
 
     def find_choice(self, key: str, seal: str) -> Choice | None:
@@ -154,7 +154,7 @@ class Case:
             restarted=self.restarted,
             from_journal=self.from_journal,
             version=self.version,
-            background=self.shown_background(),
+            context=self.shown_background(),
             risks=self.shown_risks(),
             draft=self.draft,
             listed=listed,
@@ -229,7 +229,7 @@ def recall(memory: Remembered, now: Instant) -> Case:
     # caller brings the true figure.
     left_s = max(0.0, min(memory.deadline_at - now.wall, memory.deadline_at - memory.asked_at))
     age_s = max(0.0, now.wall - memory.asked_at)
-    found = Case(
+    case = Case(
         request=memory.request,
         asked=Instant(now.mono - age_s, memory.asked_at),
         deadline=now.mono + left_s,
@@ -243,19 +243,19 @@ def recall(memory: Remembered, now: Instant) -> Case:
         ran=memory.ran,
         version=memory.version,
     )
-    found.pending = set(memory.chats) - {copy.chat_id for copy in found.copies}
+    case.pending = set(memory.chats) - {copy.chat_id for copy in case.copies}
     if memory.answer is not None:
-        found.edited_as = edited_fingerprint(memory.request, memory.answer)
-        found.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
+        case.edited_as = edited_fingerprint(memory.request, memory.answer)
+        case.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
     if memory.outcome is not None:
-        found.phase = Phase.SETTLED
-        found.from_journal = True
-        found.answer = slimmed_answer(memory.request, memory.answer)
-        found.request = slimmed(memory.request)
-        return found
-    found.away_until = now.mono + ADOPT_S
-    found.claimed = memory.answer
-    found.fits = False
-    found.version += 1
-    found.copies = dict.fromkeys(found.copies, BEHIND)
-    return found
+        case.phase = Phase.SETTLED
+        case.from_journal = True
+        case.answer = slimmed_answer(memory.request, memory.answer)
+        case.request = slimmed(memory.request)
+        return case
+    case.away_until = now.mono + ADOPT_S
+    case.claimed = memory.answer
+    case.fits = False
+    case.version += 1
+    case.copies = dict.fromkeys(case.copies, BEHIND)
+    return case

@@ -29,7 +29,7 @@ from dataclasses import replace
 from tapgate.desk import batches, drafts, words
 from tapgate.desk.calls import edited_fingerprint
 from tapgate.desk.case import UNDELIVERED_S, Case, edited_request, recall, slimmed, slimmed_answer
-from tapgate.desk.cases import Board
+from tapgate.desk.cases import Cases
 from tapgate.desk.effects import (
     AnsweredEntry,
     AnswerTap,
@@ -94,14 +94,14 @@ from tapgate.desk.restart import (
 )
 from tapgate.desk.texts import UNSEEN, Meaning, meaning_of, why_not_edit, why_unheard
 from tapgate.model import (
-    NO_BACKGROUND,
+    NO_CONTEXT,
     NO_DRAFT,
     NO_OPINION,
-    Act,
+    Action,
     Answer,
-    Background,
     Card,
     Choice,
+    Context,
     Copy,
     Decision,
     Draft,
@@ -148,7 +148,7 @@ class Desk:
         hold_of: Callable[[Request], float] | None = None,
         assess: Assess = _nothing_risky,
     ) -> None:
-        self.board = Board(Roster(people))
+        self.cases = Cases(Roster(people))
         self._hold_s = hold_s
         self._hold_of = hold_of
         self._assess = assess
@@ -160,11 +160,11 @@ class Desk:
     # Reading
 
     def card(self, request_id: str) -> Card | None:
-        case = self.board.cases.get(request_id)
-        return self.board.card(case) if case else None
+        case = self.cases.by_id.get(request_id)
+        return self.cases.card(case) if case else None
 
     def open_cards(self) -> list[Card]:
-        return [self.board.card(case) for case in self.board.cases.values() if case.phase is not Phase.SETTLED]
+        return [self.cases.card(case) for case in self.cases.by_id.values() if case.phase is not Phase.SETTLED]
 
     def edited_by(self, event: Event) -> Request | None:
         """The request with the text that this event puts into it, to be examined before the event is handled."""
@@ -172,30 +172,30 @@ class Desk:
         if not isinstance(replied, Replied):
             return None
         copy = Copy(replied.chat_id, replied.reply_to)
-        for found in self.board.cases.values():
-            own = event.prompt if isinstance(event, PromptPosted) and event.request_id == found.request.id else None
-            prompt = own or found.prompts.get(copy)
-            if prompt is not None and (prompt.user_id, prompt.purpose) == (replied.user_id, Act.ASK_EDIT):
-                text = drafts.as_typed(found.request, replied.text.strip())
-                return edited_request(found.request, Draft(text=text))
+        for case in self.cases.by_id.values():
+            own = event.prompt if isinstance(event, PromptPosted) and event.request_id == case.request.id else None
+            prompt = own or case.prompts.get(copy)
+            if prompt is not None and (prompt.user_id, prompt.purpose) == (replied.user_id, Action.ASK_EDIT):
+                text = drafts.as_typed(case.request, replied.text.strip())
+                return edited_request(case.request, Draft(text=text))
         return None
 
     def stale_copies(self) -> int:
         """How many messages on phones Telegram has refused to bring up to date."""
-        return len(self.board.retries)
+        return len(self.cases.retries)
 
     def is_taken(self, request: Request) -> bool:
         """Whether this id belongs to another question already, or to another user's."""
-        case = self.board.cases.get(request.id)
+        case = self.cases.by_id.get(request.id)
         return case is not None and _origin(case.request) != _origin(request)
 
     def awaits_caller(self, request_id: str) -> bool:
         """Whether what is tapped there is kept until the caller is back from a restart."""
-        case = self.board.cases.get(request_id)
+        case = self.cases.by_id.get(request_id)
         return case is not None and case.awaits_caller
 
     def next_deadline(self) -> float | None:
-        times = [*(case.next_deadline() for case in self.board.cases.values()), self.board.retries.next_due()]
+        times = [*(case.next_deadline() for case in self.cases.by_id.values()), self.cases.retries.next_due()]
         return min((time for time in times if time is not None), default=None)
 
     # The one door
@@ -223,25 +223,25 @@ class Desk:
             case SessionMoved():
                 effects += self._on_moved(event, now)
             case SessionEnded():
-                for found in self.board.of_session(event.session_id, event.uid):
-                    effects += self._settle(found, Outcome.SESSION_ENDED, now, detail=event.reason)
+                for case in self.cases.of_session(event.session_id, event.uid):
+                    effects += self._settle(case, Outcome.SESSION_ENDED, now, detail=event.reason)
             case Posted():
                 effects += self._on_posted(event)
             case PostUnsure():
-                self.board.soundings.suspect(event.chat_id)
-                unsure = self.board.cases.get(event.request_id)
+                self.cases.soundings.suspect(event.chat_id)
+                unsure = self.cases.by_id.get(event.request_id)
                 if unsure is not None and unsure.phase is Phase.SETTLED:
                     effects.append(Sound(event.chat_id))
             case Sounded():
-                effects += self.board.sweep(event.copy)
+                effects += self.cases.sweep(event.copy)
             case PostFailed():
                 effects += self._on_post_failed(event, now)
             case Edited():
-                effects += self.board.edited(event)
+                effects += self.cases.edited(event)
             case EditRefused():
-                effects += self.board.refused(event, now.mono)
+                effects += self.cases.refused(event, now.mono)
             case Withdrawn():
-                effects += self.board.withdrawn(event)
+                effects += self.cases.withdrawn(event)
             case CopyGone():
                 effects += self._on_copy_gone(event, now)
             case PromptPosted():
@@ -256,34 +256,32 @@ class Desk:
                 effects += self._on_stopped(now)
             case Ticked():
                 pass
-        return effects + self.board.retry_due(now.mono) + self.board.tell_places()
+        return effects + self.cases.retry_due(now.mono) + self.cases.tell_places()
 
     def restore(self, remembered: Iterable[Remembered], now: Instant) -> list[Effect]:
         """Take up what an earlier run left: open requests wait for their callers, unfinished edits are made."""
         effects: list[Effect] = []
-        memories = [memory for memory in remembered if memory.request.id not in self.board.cases]
+        memories = [memory for memory in remembered if memory.request.id not in self.cases.by_id]
         recalled = [recall(memory, now) for memory in memories]
         forget_shared_messages(recalled)
-        for memory, found in zip(memories, recalled, strict=True):
-            self.board.cases[found.request.id] = found
-            found.ranks = self.board.roster.ranks
-            for copy in (*found.copies, *found.prompts):
-                self.board.soundings.note(copy)
-            for chat_id in found.pending:
-                self.board.soundings.suspect(chat_id)
-            found.pending &= set(
-                self.board.roster.chats
-            )  # nothing more is posted to people who were taken off the list
-            if found.phase is not Phase.SETTLED:
-                seen = memory.findings or Findings(self._assess(found.request))
-                found.risks, found.background = seen.risks, replace(found.background, links=seen.links)
-                effects += retract_answer_prompts(found)
+        for memory, case in zip(memories, recalled, strict=True):
+            self.cases.by_id[case.request.id] = case
+            case.ranks = self.cases.roster.ranks
+            for copy in (*case.copies, *case.prompts):
+                self.cases.soundings.note(copy)
+            for chat_id in case.pending:
+                self.cases.soundings.suspect(chat_id)
+            case.pending &= set(self.cases.roster.chats)  # nothing more is posted to people who were taken off the list
+            if case.phase is not Phase.SETTLED:
+                seen = memory.findings or Findings(self._assess(case.request))
+                case.risks, case.context = seen.risks, replace(case.context, links=seen.links)
+                effects += retract_answer_prompts(case)
                 continue
-            behind = tuple(copy for copy, shown in found.copies.items() if shown < found.version)
+            behind = tuple(copy for copy, shown in case.copies.items() if shown < case.version)
             if behind:
-                effects.append(Edit(self.board.card(found), behind))
-            effects += [sound for sound in self.board.sound(found) if sound not in effects]
-        self.board.forget()
+                effects.append(Edit(self.cases.card(case), behind))
+            effects += [sound for sound in self.cases.sound(case) if sound not in effects]
+        self.cases.forget()
         return effects
 
     # A request comes, or comes back
@@ -292,100 +290,100 @@ class Desk:
         request = event.request
         if self.is_taken(request):
             return [Reply(request, NO_OPINION, "this request id is in use")]
-        found = self.board.cases.get(request.id)
-        if found is not None:
-            return self._on_returned(found, event, now)
+        case = self.cases.by_id.get(request.id)
+        if case is not None:
+            return self._on_returned(case, event, now)
         if self._stopping:
             return [Reply(request, NO_OPINION, "the daemon is stopping")]
-        chats = self.board.roster.chats
+        chats = self.cases.roster.chats
         if not chats:
             return [Reply(request, NO_OPINION, "nobody is listed under [[people]] in the config")]
         hold_s = self._hold_for(request)
         if hold_s <= 0:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
         waiting_bytes = sum(
-            len(case.request.raw) for case in self.board.cases.values() if case.phase is not Phase.SETTLED
+            len(case.request.raw) for case in self.cases.by_id.values() if case.phase is not Phase.SETTLED
         )
         if waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
             return [Reply(request, NO_OPINION, "more is waiting for an answer than tapgate will hold")]
         effects: list[Effect] = []
-        for older in self.board.of_session(request.call.session_id, request.caller.uid):
+        for older in self.cases.of_session(request.call.session_id, request.caller.uid):
             if supersedes(request, older.request):
                 effects += self._settle(older, Outcome.SUPERSEDED, now)
-        found = Case(
+        case = Case(
             request=request,
             asked=now,
             deadline=now.mono + hold_s,
             chats=chats,
             fits=event.fits,
             pending=set(chats),
-            background=event.background,
+            context=event.context,
             risks=event.risks,
-            ranks=self.board.roster.ranks,
+            ranks=self.cases.roster.ranks,
         )
-        found.expect_delivery(now.mono)
-        self.board.add(found)
+        case.expect_delivery(now.mono)
+        self.cases.add(case)
         entry = AskedEntry(
-            request=request, asked_at=now.wall, deadline_at=found.deadline_at, fits=event.fits, chats=chats
+            request=request, asked_at=now.wall, deadline_at=case.deadline_at, fits=event.fits, chats=chats
         )
-        effects.append(Record(request.id, entry, gate=True))
-        return effects + self.board.post(found, chats)
+        effects.append(Record(request.id, entry, required=True))
+        return effects + self.cases.post(case, chats)
 
-    def _on_returned(self, found: Case, event: Asked, now: Instant) -> list[Effect]:
-        if found.phase is Phase.SETTLED:
-            return [Reply(found.request, NO_OPINION, words.ended(found.card()))]
-        if found.awaits_caller:
-            return self._adopt(found, event, now)
-        found.caller_here = True
-        found.leave_by = found.left = None
-        is_changed = found.risks != event.risks or not _looks_alike(found.background, event.background)
-        if found.risks != event.risks:
-            found.changed_at = found.version + 1
-        found.background = event.background
-        found.risks = event.risks
-        found.fits = found.fits and event.fits  # the file that it is shown against may be another by now
-        found.deadline = now.mono + max(0.0, self._hold_for(event.request))
-        if found.phase is Phase.SENDING:
-            assert found.answer is not None
-            return [Reply(found.request, found.answer.decision)]
-        found.phase = Phase.OPEN
-        found.version += is_changed
-        effects = self.board.edit(found) if is_changed else []
-        if found.pending:
-            effects += self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
+    def _on_returned(self, case: Case, event: Asked, now: Instant) -> list[Effect]:
+        if case.phase is Phase.SETTLED:
+            return [Reply(case.request, NO_OPINION, words.ended(case.card()))]
+        if case.awaits_caller:
+            return self._adopt(case, event, now)
+        case.caller_here = True
+        case.leave_by = case.left = None
+        is_changed = case.risks != event.risks or not _looks_alike(case.context, event.context)
+        if case.risks != event.risks:
+            case.changed_at = case.version + 1
+        case.context = event.context
+        case.risks = event.risks
+        case.fits = case.fits and event.fits  # the file that it is shown against may be another by now
+        case.deadline = now.mono + max(0.0, self._hold_for(event.request))
+        if case.phase is Phase.SENDING:
+            assert case.answer is not None
+            return [Reply(case.request, case.answer.decision)]
+        case.phase = Phase.OPEN
+        case.version += is_changed
+        effects = self.cases.edit(case) if is_changed else []
+        if case.pending:
+            effects += self.cases.post(case, tuple(chat for chat in case.chats if chat in case.pending))
         return effects
 
-    def _adopt(self, found: Case, event: Asked, now: Instant) -> list[Effect]:
+    def _adopt(self, case: Case, event: Asked, now: Instant) -> list[Effect]:
         """The caller of an earlier run is back: what it brings takes the place of all that the journal said."""
         effects: list[Effect] = []
-        if found.claimed is not None:  # it waits, so it never had that answer
-            effects.append(Record(found.request.id, ReopenedEntry(found.request.id)))
-        found.claimed = found.answered = found.away_until = None
-        found.edited_as = ""
-        found.request, found.background, found.risks, found.fits = (
+        if case.claimed is not None:  # it waits, so it never had that answer
+            effects.append(Record(case.request.id, ReopenedEntry(case.request.id)))
+        case.claimed = case.answered = case.away_until = None
+        case.edited_as = ""
+        case.request, case.context, case.risks, case.fits = (
             event.request,
-            event.background,
+            event.context,
             event.risks,
             event.fits,
         )
-        found.caller_here = found.restarted = True
-        found.deadline = now.mono + max(0.0, self._hold_for(event.request))
-        found.expect_delivery(now.mono)  # its card is sent only now
-        kept, found.kept = found.kept, []
+        case.caller_here = case.restarted = True
+        case.deadline = now.mono + max(0.0, self._hold_for(event.request))
+        case.expect_delivery(now.mono)  # its card is sent only now
+        kept, case.kept = case.kept, []
         for one in kept:
             if isinstance(one, Tapped):
                 effects += self._on_tap(one, now)
             else:  # what was found out about its text was about the request as the journal has it
                 effects += self._on_text(replace(one, findings=None), now)
-        if found.phase is Phase.OPEN and found.pending:
-            effects += self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
+        if case.phase is Phase.OPEN and case.pending:
+            effects += self.cases.post(case, tuple(chat for chat in case.chats if chat in case.pending))
         return effects
 
-    def _keep(self, found: Case, event: Tapped | Replied) -> list[Effect]:
+    def _keep(self, case: Case, event: Tapped | Replied) -> list[Effect]:
         """Look at it when the caller is back: until then nobody knows whether the journal has its request as it is."""
-        if len(found.kept) < MOST_KEPT:
-            found.kept.append(event)
-            return [KeepUpdate(found.request.id)]
+        if len(case.kept) < MOST_KEPT:
+            case.kept.append(event)
+            return [KeepUpdate(case.request.id)]
         return [AnswerTap(event.tap.query_id, NOT_BACK, True)] if isinstance(event, Tapped) else []
 
     # The phone
@@ -395,32 +393,32 @@ class Desk:
 
     def _on_tap(self, event: Tapped, now: Instant) -> list[Effect]:
         tap = event.tap
-        if not self.board.roster.knows(tap.user_id):
+        if not self.cases.roster.knows(tap.user_id):
             return [AnswerTap(tap.query_id, "You are not on this tapgate's list, so your tap does not count.", True)]
-        found = self.board.cases.get(event.request_id)
-        if found is None:
+        case = self.cases.by_id.get(event.request_id)
+        if case is None:
             return [AnswerTap(tap.query_id, "This button belongs to no request that tapgate knows of.", True)]
-        person = self.board.roster.person(tap.user_id, tap.copy.chat_id) if tap.copy else None
-        if person is None or tap.copy is None or tap.copy.chat_id not in found.chats:
+        person = self.cases.roster.person(tap.user_id, tap.copy.chat_id) if tap.copy else None
+        if person is None or tap.copy is None or tap.copy.chat_id not in case.chats:
             return [AnswerTap(tap.query_id, "Cards are not answered from this chat.", True)]
-        as_it_came = found.find_choice(event.choice_key, event.seal)
-        if found.phase is Phase.SETTLED:
-            learnt = self.board.learn(found, tap.copy) if as_it_came else []
-            told = AnswerTap(tap.query_id, words.too_late(found.card()), True)
-            return [*learnt, told, *self.board.mend(found, tap.copy)]
-        if found.awaits_caller:
-            return self._keep(found, event)
-        offered = self.board.card(found, tap.copy.chat_id).choices
+        as_it_came = case.find_choice(event.choice_key, event.seal)
+        if case.phase is Phase.SETTLED:
+            learnt = self.cases.learn(case, tap.copy) if as_it_came else []
+            told = AnswerTap(tap.query_id, words.too_late(case.card()), True)
+            return [*learnt, told, *self.cases.mend(case, tap.copy)]
+        if case.awaits_caller:
+            return self._keep(case, event)
+        offered = self.cases.card(case, tap.copy.chat_id).choices
         choice = next((one for one in offered if (one.key, one.seal) == (event.choice_key, event.seal)), None)
         if choice is None and as_it_came is None:
             refused = AnswerTap(tap.query_id, CHANGED, True)
-            return [refused, *self.board.show_again(found, tap.copy)] if found.phase is Phase.OPEN else [refused]
-        effects = self.board.learn(found, tap.copy)
-        if found.phase is not Phase.OPEN:
+            return [refused, *self.cases.show_again(case, tap.copy)] if case.phase is Phase.OPEN else [refused]
+        effects = self.cases.learn(case, tap.copy)
+        if case.phase is not Phase.OPEN:
             return [
                 *effects,
-                AnswerTap(tap.query_id, words.too_late(found.card()), True),
-                *self.board.mend(found, tap.copy),
+                AnswerTap(tap.query_id, words.too_late(case.card()), True),
+                *self.cases.mend(case, tap.copy),
             ]
         if self._stopping:
             return [*effects, AnswerTap(tap.query_id, "tapgate is stopping; answer at the terminal.", True)]
@@ -428,53 +426,53 @@ class Desk:
         if refused_why is not None:
             return [*effects, AnswerTap(tap.query_id, refused_why, True)]
         if choice is None:
-            unseen = not found.is_whole(tap.copy.chat_id)
+            unseen = not case.is_whole(tap.copy.chat_id)
             told = AnswerTap(tap.query_id, UNSEEN if unseen else CHANGED, True)
-            return [*effects, told, *([] if unseen else self.board.show_again(found, tap.copy))]
-        if max(0, found.copies.get(tap.copy, 0)) < found.changed_at and drafts.leads_to_allow(choice):
+            return [*effects, told, *([] if unseen else self.cases.show_again(case, tap.copy))]
+        if max(0, case.copies.get(tap.copy, 0)) < case.changed_at and drafts.leads_to_allow(choice):
             # The button is the same as before; what is said above it on that phone is not.
-            return [*effects, AnswerTap(tap.query_id, JUST_CHANGED, True), *self.board.show_again(found, tap.copy)]
-        return effects + self._take(found, person, choice, event, now)
+            return [*effects, AnswerTap(tap.query_id, JUST_CHANGED, True), *self.cases.show_again(case, tap.copy)]
+        return effects + self._take(case, person, choice, event, now)
 
-    def _take(self, found: Case, person: Person, choice: Choice, event: Tapped, now: Instant) -> list[Effect]:
+    def _take(self, case: Case, person: Person, choice: Choice, event: Tapped, now: Instant) -> list[Effect]:
         """A button that stands on the card, tapped by somebody who may."""
         query_id, copy = event.tap.query_id, event.tap.copy
         assert copy is not None
-        form = found.request.form
-        match choice.act:
-            case Act.DECIDE:
-                return self._answer(found, person, choice, now, query_id=query_id)
-            case Act.SHOW_WHOLE:
-                unseen = tuple(copy for copy in found.copies if not found.is_whole(copy.chat_id))
+        form = case.request.form
+        match choice.action:
+            case Action.DECIDE:
+                return self._answer(case, person, choice, now, query_id=query_id)
+            case Action.SHOW_WHOLE:
+                unseen = tuple(copy for copy in case.copies if not case.is_whole(copy.chat_id))
                 sending = AnswerTap(query_id, "Sending all of it as a file…")
-                return [sending, ShowWhole(self.board.card(found), unseen)]
-            case Act.SHOW_HIDDEN:
+                return [sending, ShowWhole(self.cases.card(case), unseen)]
+            case Action.SHOW_HIDDEN:
                 sending = AnswerTap(query_id, "Sending what is hidden…")
-                return [sending, ShowHidden(self.board.card(found, copy.chat_id), copy)]
-            case Act.ASK_REASON | Act.ASK_EDIT | Act.ASK_ANSWER:
-                prompt = Prompt(person.user_id, choice.act, found.draft.at)
-                found.asking.add((copy.chat_id, prompt))
-                asked = AskText(self.board.card(found, copy.chat_id), copy.chat_id, copy.message_id, prompt)
+                return [sending, ShowHidden(self.cases.card(case, copy.chat_id), copy)]
+            case Action.ASK_REASON | Action.ASK_EDIT | Action.ASK_ANSWER:
+                prompt = Prompt(person.user_id, choice.action, case.draft.at)
+                case.asking.add((copy.chat_id, prompt))
+                asked = AskText(self.cases.card(case, copy.chat_id), copy.chat_id, copy.message_id, prompt)
                 return [AnswerTap(query_id, "Reply to the message below."), asked]
-            case Act.RELEASE:
-                settled = self._settle(found, Outcome.RELEASED, now, detail=f"by {person.name}")
-                return _answered(settled, AnswerTap(query_id, f"The agent {words.asks(found.request)}."))
-            case Act.CONFIRM:
-                return self._redraft(found, replace(found.draft, confirming=choice.key), query_id, "Really?")
-            case Act.LIST:
-                together = self.board.together(found, copy.chat_id)
-                return self._redraft(found, Draft(listed=tuple(one.request.id for one in together)), query_id)
-            case Act.ALLOW_LISTED:
-                return self._allow_listed(found, person, copy.chat_id, now, query_id=query_id)
-            case Act.BACK:
-                return self._redraft(found, drafts.with_back(found.draft), query_id)
-            case Act.PICK:
+            case Action.RELEASE:
+                settled = self._settle(case, Outcome.RELEASED, now, detail=f"by {person.name}")
+                return _answered(settled, AnswerTap(query_id, f"The agent {words.asks(case.request)}."))
+            case Action.CONFIRM:
+                return self._redraft(case, replace(case.draft, confirming=choice.key), query_id, "Really?")
+            case Action.LIST:
+                together = self.cases.together(case, copy.chat_id)
+                return self._redraft(case, Draft(listed=tuple(one.request.id for one in together)), query_id)
+            case Action.ALLOW_LISTED:
+                return self._allow_listed(case, person, copy.chat_id, now, query_id=query_id)
+            case Action.BACK:
+                return self._redraft(case, drafts.with_back(case.draft), query_id)
+            case Action.PICK:
                 assert form is not None
-                draft = drafts.with_pick(form, found.draft, int(choice.key[1:]))
-                return self._fill_in(found, person, draft, now, query_id=query_id)
-            case Act.NEXT:
+                draft = drafts.with_pick(form, case.draft, int(choice.key[1:]))
+                return self._fill_in(case, person, draft, now, query_id=query_id)
+            case Action.NEXT:
                 assert form is not None
-                return self._fill_in(found, person, drafts.with_next(form, found.draft), now, query_id=query_id)
+                return self._fill_in(case, person, drafts.with_next(form, case.draft), now, query_id=query_id)
 
     # Texts
 
@@ -486,125 +484,129 @@ class Desk:
 
     def _on_text(self, event: Replied, now: Instant) -> list[Effect]:
         answered = Copy(event.chat_id, event.reply_to)
-        person = self.board.roster.person(event.user_id, event.chat_id)
+        person = self.cases.roster.person(event.user_id, event.chat_id)
         if person is None:
             return []
-        for found in self.board.cases.values():
-            prompt = found.prompts.get(answered)
+        for case in self.cases.by_id.values():
+            prompt = case.prompts.get(answered)
             if prompt is not None and prompt.user_id == event.user_id:
-                if found.awaits_caller:
-                    return self._keep(found, event)
-                return self._on_typed(found, person, prompt, event, now)
-        for found in self.board.cases.values():
-            if answered in found.copies or answered in found.retired:
-                if found.awaits_caller:
-                    return self._keep(found, event)
-                return self._on_card_reply(found, person, event, now)
-        asked = ((chat_id, prompt.user_id) for found in self.board.cases.values() for chat_id, prompt in found.asking)
+                if case.awaits_caller:
+                    return self._keep(case, event)
+                return self._on_typed(case, person, prompt, event, now)
+        for case in self.cases.by_id.values():
+            if answered in case.copies or answered in case.retired:
+                if case.awaits_caller:
+                    return self._keep(case, event)
+                return self._on_card_reply(case, person, event, now)
+        asked = ((chat_id, prompt.user_id) for case in self.cases.by_id.values() for chat_id, prompt in case.asking)
         if (event.chat_id, event.user_id) in asked:
             self._early[answered] = event
         return []
 
-    def _on_typed(self, found: Case, person: Person, prompt: Prompt, event: Replied, now: Instant) -> list[Effect]:
+    def _on_typed(self, case: Case, person: Person, prompt: Prompt, event: Replied, now: Instant) -> list[Effect]:
         text = event.text.strip()
-        refused = why_unheard(found, person, text, is_stopping=self._stopping)
-        if refused is None and prompt.purpose is Act.ASK_EDIT:
-            text = drafts.as_typed(found.request, text)
-            refused = why_not_edit(found, event.chat_id, text)
-        if refused is None and prompt.purpose is Act.ASK_ANSWER and not self._is_asked(found, prompt, event.chat_id):
+        refused = why_unheard(case, person, text, is_stopping=self._stopping)
+        if refused is None and prompt.purpose is Action.ASK_EDIT:
+            text = drafts.as_typed(case.request, text)
+            refused = why_not_edit(case, event.chat_id, text)
+        if refused is None and prompt.purpose is Action.ASK_ANSWER and not self._is_asked(case, prompt, event.chat_id):
             refused = "The card has gone on: answer what it asks now."
-        if refused is None and prompt.purpose is Act.ASK_ANSWER and not self.board.is_current_in(found, event.chat_id):
+        if (
+            refused is None
+            and prompt.purpose is Action.ASK_ANSWER
+            and not self.cases.is_current_in(case, event.chat_id)
+        ):
             # The answers to the questions before go out with this one, and they are not shown here as they stand.
             refused = JUST_CHANGED
         if refused is not None:
             return [Say(event.chat_id, event.message_id, refused)]
         match prompt.purpose:
-            case Act.ASK_EDIT:
-                retracted = self._retract_prompts(found, Act.ASK_EDIT)
+            case Action.ASK_EDIT:
+                retracted = self._retract_prompts(case, Action.ASK_EDIT)
                 draft = Draft(text=text, author=person.name)
-                return retracted + self._redraft(found, draft, findings=event.findings)
-            case Act.ASK_ANSWER:
-                assert found.request.form is not None
-                retracted = self._retract_prompts(found, Act.ASK_ANSWER)
-                draft = drafts.with_typed(found.request.form, found.draft, text)
-                return retracted + self._fill_in(found, person, draft, now)
+                return retracted + self._redraft(case, draft, findings=event.findings)
+            case Action.ASK_ANSWER:
+                assert case.request.form is not None
+                retracted = self._retract_prompts(case, Action.ASK_ANSWER)
+                draft = drafts.with_typed(case.request.form, case.draft, text)
+                return retracted + self._fill_in(case, person, draft, now)
             case _:
-                return self._deny(found, person, text, now)
+                return self._deny(case, person, text, now)
 
-    def _on_card_reply(self, found: Case, person: Person, event: Replied, now: Instant) -> list[Effect]:
+    def _on_card_reply(self, case: Case, person: Person, event: Replied, now: Instant) -> list[Effect]:
         """Without a tap before: words are the reason for a no, or answer a question; a watch sends yes and no."""
         text = event.text.strip()
-        refused = why_unheard(found, person, text, is_stopping=self._stopping)
+        refused = why_unheard(case, person, text, is_stopping=self._stopping)
         if refused is not None:
             return [Say(event.chat_id, event.message_id, refused)]
-        offered = {choice.key: choice for choice in self.board.card(found, event.chat_id).choices}
-        form, meaning = found.request.form, meaning_of(text)
+        offered = {choice.key: choice for choice in self.cases.card(case, event.chat_id).choices}
+        form, meaning = case.request.form, meaning_of(text)
         copy = Copy(event.chat_id, event.reply_to)
-        behind = not self.board.shows_current(found, copy)
+        behind = not self.cases.shows_current(case, copy)
         if behind and ((form is not None and "q" in offered) or (meaning is Meaning.YES and "a" in offered)):
             # A text has no seal: it may mean what the card said before, another command or another question.
-            why = REPLACED if copy in found.retired else JUST_CHANGED
-            return [Say(event.chat_id, event.message_id, why), *self.board.mend(found, copy)]
+            why = REPLACED if copy in case.retired else JUST_CHANGED
+            return [Say(event.chat_id, event.message_id, why), *self.cases.mend(case, copy)]
         if form is not None and "q" in offered:
-            return self._fill_in(found, person, drafts.with_typed(form, found.draft, text), now)
+            return self._fill_in(case, person, drafts.with_typed(form, case.draft, text), now)
         if meaning is Meaning.YES:
             allow = offered.get("a")
-            if allow is not None and allow.act is Act.DECIDE:
-                return self._answer(found, person, allow, now)
-            unseen = not found.is_whole(event.chat_id)
+            if allow is not None and allow.action is Action.DECIDE:
+                return self._answer(case, person, allow, now)
+            unseen = not case.is_whole(event.chat_id)
             why = UNSEEN if unseen else "A yes is not enough here: tap the button that you mean."
             return [Say(event.chat_id, event.message_id, why)]
         if meaning is Meaning.NO:
-            deny = next((choice for choice in found.request.choices if choice.key == "d"), None)
+            deny = next((choice for choice in case.request.choices if choice.key == "d"), None)
             if deny is not None:
-                return self._answer(found, person, deny, now)
-        return self._deny(found, person, text, now)
+                return self._answer(case, person, deny, now)
+        return self._deny(case, person, text, now)
 
-    def _is_asked(self, found: Case, prompt: Prompt, chat_id: int) -> bool:
-        keys = {choice.key for choice in self.board.card(found, chat_id).choices}
-        return found.request.form is not None and "q" in keys and prompt.question == found.draft.at
+    def _is_asked(self, case: Case, prompt: Prompt, chat_id: int) -> bool:
+        keys = {choice.key for choice in self.cases.card(case, chat_id).choices}
+        return case.request.form is not None and "q" in keys and prompt.question == case.draft.at
 
-    def _deny(self, found: Case, person: Person, reason: str, now: Instant) -> list[Effect]:
-        choices = found.request.choices
-        choice = next((one for one in choices if one.act is Act.ASK_REASON), None) or next(
+    def _deny(self, case: Case, person: Person, reason: str, now: Instant) -> list[Effect]:
+        choices = case.request.choices
+        choice = next((one for one in choices if one.action is Action.ASK_REASON), None) or next(
             one for one in choices if drafts.refuses(one)
         )
-        return self._answer(found, person, replace(choice, decision=Decision(Verdict.DENY, reason)), now)
+        return self._answer(case, person, replace(choice, decision=Decision(Verdict.DENY, reason)), now)
 
     # Drafts
 
     def _redraft(
-        self, found: Case, draft: Draft, query_id: str = "", told: str = "", findings: Findings | None = None
+        self, case: Case, draft: Draft, query_id: str = "", told: str = "", findings: Findings | None = None
     ) -> list[Effect]:
-        is_same = draft.text == found.draft.text and findings is None
-        found.draft = draft
+        is_same = draft.text == case.draft.text and findings is None
+        case.draft = draft
         if not is_same:
-            self._assess_draft(found, findings)
-        found.version += 1
+            self._assess_draft(case, findings)
+        case.version += 1
         effects: list[Effect] = [AnswerTap(query_id, told)] if query_id else []
-        return effects + self.board.edit(found)
+        return effects + self.cases.edit(case)
 
-    def _assess_draft(self, found: Case, findings: Findings | None) -> None:
+    def _assess_draft(self, case: Case, findings: Findings | None) -> None:
         """Keep what was found out about the edited text; the desk's own `assess` knows less, as it asks no disk."""
-        changed = edited_request(found.request, found.draft)
+        changed = edited_request(case.request, case.draft)
         if changed is not None:
             seen = findings or Findings(self._assess(changed))
-            found.draft_risks, found.draft_links = seen.risks, seen.links
+            case.draft_risks, case.draft_links = seen.risks, seen.links
 
-    def _fill_in(self, found: Case, person: Person, draft: Draft, now: Instant, *, query_id: str = "") -> list[Effect]:
+    def _fill_in(self, case: Case, person: Person, draft: Draft, now: Instant, *, query_id: str = "") -> list[Effect]:
         """One step further in a form; after the last question, that is the answer."""
-        assert found.request.form is not None
-        if not drafts.is_complete(found.request.form, draft):
-            return self._redraft(found, draft, query_id)
-        found.draft = draft
-        return self._answer(found, person, drafts.answer_of(found.request, draft), now, query_id=query_id)
+        assert case.request.form is not None
+        if not drafts.is_complete(case.request.form, draft):
+            return self._redraft(case, draft, query_id)
+        case.draft = draft
+        return self._answer(case, person, drafts.answer_of(case.request, draft), now, query_id=query_id)
 
-    def _allow_listed(self, found: Case, person: Person, chat_id: int, now: Instant, *, query_id: str) -> list[Effect]:
+    def _allow_listed(self, case: Case, person: Person, chat_id: int, now: Instant, *, query_id: str) -> list[Effect]:
         """All of those that were listed, or none: the list says exactly what one tap allows."""
-        together = self.board.together(found, chat_id)
-        if found.draft.listed != tuple(one.request.id for one in together):
+        together = self.cases.together(case, chat_id)
+        if case.draft.listed != tuple(one.request.id for one in together):
             draft = Draft(listed=tuple(one.request.id for one in together)) if together else NO_DRAFT
-            return self._redraft(found, draft, query_id, "They are not the same any more: look again.")
+            return self._redraft(case, draft, query_id, "They are not the same any more: look again.")
         effects: list[Effect] = []
         for number, one in enumerate(together):
             allow = batches.plain_allow(one)
@@ -612,280 +614,278 @@ class Desk:
             effects += self._answer(one, person, allow, now, query_id="" if number else query_id)
         return effects
 
-    def _answer(self, found: Case, person: Person, choice: Choice, now: Instant, *, query_id: str = "") -> list[Effect]:
-        found.answer = Answer(
+    def _answer(self, case: Case, person: Person, choice: Choice, now: Instant, *, query_id: str = "") -> list[Effect]:
+        case.answer = Answer(
             person=person.name,
             user_id=person.user_id,
             choice_key=choice.key,
             label=choice.label,
             decision=choice.decision,
             at=now.wall,
-            after_s=max(0.0, now.mono - found.asked.mono),
+            after_s=max(0.0, now.mono - case.asked.mono),
             saved=choice.saved,
         )
-        found.answered = now
-        found.edited_as = edited_fingerprint(found.request, found.answer)
-        found.query_id = query_id
-        found.phase = Phase.SENDING
-        found.version += 1
+        case.answered = now
+        case.edited_as = edited_fingerprint(case.request, case.answer)
+        case.query_id = query_id
+        case.phase = Phase.SENDING
+        case.version += 1
         effects: list[Effect] = [
-            Record(found.request.id, AnsweredEntry(found.request.id, found.answer, found.version), True)
+            Record(case.request.id, AnsweredEntry(case.request.id, case.answer, case.version), True)
         ]
-        effects.append(Reply(found.request, choice.decision))
+        effects.append(Reply(case.request, choice.decision))
         if query_id:
-            effects.append(AnswerTap(query_id, words.sending(found.answer)))
-        effects += [Retract(copy) for copy in found.prompts]
-        effects += self.board.edit(found)
+            effects.append(AnswerTap(query_id, words.sending(case.answer)))
+        effects += [Retract(copy) for copy in case.prompts]
+        effects += self.cases.edit(case)
         return effects
 
     def _on_prompt_posted(self, event: PromptPosted, now: Instant) -> list[Effect]:
-        self.board.soundings.note(event.copy)
-        found = self.board.cases.get(event.request_id)
-        if found is None:
+        self.cases.soundings.note(event.copy)
+        case = self.cases.by_id.get(event.request_id)
+        if case is None:
             return []
-        found.asking.discard((event.copy.chat_id, event.prompt))
-        if found.phase is not Phase.OPEN:
+        case.asking.discard((event.copy.chat_id, event.prompt))
+        if case.phase is not Phase.OPEN:
             return [Retract(event.copy)]
-        self.board.take_from_others(found, event.copy)
-        found.prompts[event.copy] = event.prompt
-        effects: list[Effect] = [Record(found.request.id, CopyEntry(found.request.id, event.copy, prompt=event.prompt))]
+        self.cases.take_from_others(case, event.copy)
+        case.prompts[event.copy] = event.prompt
+        effects: list[Effect] = [Record(case.request.id, CopyEntry(case.request.id, event.copy, prompt=event.prompt))]
         early = self._early.pop(event.copy, None)
         if early is not None:
             effects += self._on_text(replace(early, findings=event.findings), now)
         return effects
 
-    def _retract_prompts(self, found: Case, purpose: Act) -> list[Effect]:
+    def _retract_prompts(self, case: Case, purpose: Action) -> list[Effect]:
         """They have done their work; a later reply to one of them would mean something that was not asked."""
-        done = [copy for copy, prompt in found.prompts.items() if prompt.purpose is purpose]
+        done = [copy for copy, prompt in case.prompts.items() if prompt.purpose is purpose]
         for copy in done:
-            del found.prompts[copy]
+            del case.prompts[copy]
         return [Retract(copy) for copy in done]
 
     # The caller
 
     def _on_confirmed(self, event: CallerConfirmed, now: Instant) -> list[Effect]:
-        found = self._of_caller(event)
-        if found is not None and found.awaits_caller and found.claimed is not None:
-            return self._settle(found, Outcome.UNCONFIRMED, now, detail=words.TAKEN_BEFORE)
-        if found is None or found.phase is not Phase.SENDING or found.answer is None:
+        case = self._of_caller(event)
+        if case is not None and case.awaits_caller and case.claimed is not None:
+            return self._settle(case, Outcome.UNCONFIRMED, now, detail=words.TAKEN_BEFORE)
+        if case is None or case.phase is not Phase.SENDING or case.answer is None:
             return []
-        allowed = found.answer.decision.verdict is Verdict.ALLOW
-        return self._settle(found, Outcome.ALLOWED if allowed else Outcome.DENIED, now)
+        allowed = case.answer.decision.verdict is Verdict.ALLOW
+        return self._settle(case, Outcome.ALLOWED if allowed else Outcome.DENIED, now)
 
     def _on_gone(self, event: CallerGone, now: Instant) -> list[Effect]:
-        found = self._of_caller(event)
-        if found is None or not found.caller_here:
+        case = self._of_caller(event)
+        if case is None or not case.caller_here:
             return []
-        found.caller_here = False
-        if found.phase is Phase.SENDING:
+        case.caller_here = False
+        if case.phase is Phase.SENDING:
             known = event.why is not Left.DROPPED
-            return self._settle(found, Outcome.NOT_TAKEN if known else Outcome.UNCONFIRMED, now)
-        if found.phase is not Phase.OPEN:
+            return self._settle(case, Outcome.NOT_TAKEN if known else Outcome.UNCONFIRMED, now)
+        if case.phase is not Phase.OPEN:
             return []
-        found.phase = Phase.LEAVING
-        found.left = event.why
-        found.leave_by = now.mono + LEAVE_S
-        return [Probe(found.request.id, found.request.caller.parent_pid, PROBE_S)]
+        case.phase = Phase.LEAVING
+        case.left = event.why
+        case.leave_by = now.mono + LEAVE_S
+        return [Probe(case.request.id, case.request.caller.parent_pid, PROBE_S)]
 
     def _on_probed(self, event: AgentProbed, now: Instant) -> list[Effect]:
-        found = self.board.cases.get(event.request_id)
-        if found is None or found.phase is not Phase.LEAVING:
+        case = self.cases.by_id.get(event.request_id)
+        if case is None or case.phase is not Phase.LEAVING:
             return []
-        return self._settle(found, why_left(found.left, alive=event.alive), now)
+        return self._settle(case, why_left(case.left, alive=event.alive), now)
 
     # What the agent did meanwhile
 
     def _on_tool_ended(self, event: ToolEnded, now: Instant) -> list[Effect]:
-        found, ran = match_ended(self.board.cases.values(), event, now)
-        if found is None:
+        case, ran = match_ended(self.cases.by_id.values(), event, now)
+        if case is None:
             return []
-        if not found.is_open():
-            return self._mark_ran(found, ran, now)
-        found.ran = ran
+        if not case.is_open():
+            return self._mark_ran(case, ran, now)
+        case.ran = ran
         return [
-            *self._settle(found, Outcome.TERMINAL_ALLOWED, now),
-            Record(found.request.id, RanEntry(found.request.id, ran, now.wall, found.version)),
+            *self._settle(case, Outcome.TERMINAL_ALLOWED, now),
+            Record(case.request.id, RanEntry(case.request.id, ran, now.wall, case.version)),
         ]
 
-    def _mark_ran(self, found: Case, ran: Ran, now: Instant) -> list[Effect]:
-        found.ran = ran
-        retold = ran is Ran.AGAINST or found.outcome in (Outcome.UNCONFIRMED, Outcome.NOT_TAKEN)
-        found.version += retold
+    def _mark_ran(self, case: Case, ran: Ran, now: Instant) -> list[Effect]:
+        case.ran = ran
+        retold = ran is Ran.AGAINST or case.outcome in (Outcome.UNCONFIRMED, Outcome.NOT_TAKEN)
+        case.version += retold
         effects: list[Effect] = [
-            Record(found.request.id, RanEntry(found.request.id, ran, now.wall, found.version)),
+            Record(case.request.id, RanEntry(case.request.id, ran, now.wall, case.version)),
         ]
-        return effects + (self.board.edit(found) if retold else [])
+        return effects + (self.cases.edit(case) if retold else [])
 
     def _on_moved(self, event: SessionMoved, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for found in self.board.of_session(event.session_id, event.uid):
-            if found.request.call.agent_id != event.agent_id:
+        for case in self.cases.of_session(event.session_id, event.uid):
+            if case.request.call.agent_id != event.agent_id:
                 continue  # a subagent in the background waits on while the main thread moves, and the other way round
-            known = bool(event.prompt_id and found.request.prompt_id)
-            same = event.prompt_id == found.request.prompt_id
+            known = bool(event.prompt_id and case.request.prompt_id)
+            same = event.prompt_id == case.request.prompt_id
             # These reports come on a way of their own and may be late: the prompt's id tells old from new.
             if known and same is (event.move is not Move.STOP):
                 continue
             # Without the id only time can tell: right after a question, a report of a beginning is a late one.
-            if not known and event.move is not Move.STOP and now.mono - found.asked.mono < LATE_S:
+            if not known and event.move is not Move.STOP and now.mono - case.asked.mono < LATE_S:
                 continue
-            effects += self._settle(found, Outcome.MOVED_ON, now, detail=event.move.value)
+            effects += self._settle(case, Outcome.MOVED_ON, now, detail=event.move.value)
         return effects
 
     # Telegram's side
 
     def _on_posted(self, event: Posted) -> list[Effect]:
         effects: list[Effect] = []
-        found = self.board.cases.get(event.request_id)
-        if found is not None:
-            found.pending.discard(event.copy.chat_id)
-            self.board.take_from_others(found, event.copy)
-            found.copies[event.copy] = max(event.version, found.copies.get(event.copy, 0))
-            effects.append(Record(found.request.id, CopyEntry(found.request.id, event.copy, event.version)))
-            found.replacing.pop(event.copy.chat_id, None)
-            effects += self.board.mend(found, event.copy)
-            effects += self.board.withdraw_older(found, event.copy)
-        return effects + self.board.sweep(event.copy)
+        case = self.cases.by_id.get(event.request_id)
+        if case is not None:
+            case.pending.discard(event.copy.chat_id)
+            self.cases.take_from_others(case, event.copy)
+            case.copies[event.copy] = max(event.version, case.copies.get(event.copy, 0))
+            effects.append(Record(case.request.id, CopyEntry(case.request.id, event.copy, event.version)))
+            case.replacing.pop(event.copy.chat_id, None)
+            effects += self.cases.mend(case, event.copy)
+            effects += self.cases.withdraw_older(case, event.copy)
+        return effects + self.cases.sweep(event.copy)
 
     def _on_post_failed(self, event: PostFailed, now: Instant) -> list[Effect]:
-        found = self.board.cases.get(event.request_id)
-        if found is None:
+        case = self.cases.by_id.get(event.request_id)
+        if case is None:
             return []
-        found.pending.discard(event.chat_id)
-        found.replacing.pop(event.chat_id, None)
-        if found.phase is Phase.OPEN and not found.pending and not found.copies:
-            return self._settle(found, Outcome.NOT_SHOWN, now, detail=event.reason)
+        case.pending.discard(event.chat_id)
+        case.replacing.pop(event.chat_id, None)
+        if case.phase is Phase.OPEN and not case.pending and not case.copies:
+            return self._settle(case, Outcome.NOT_SHOWN, now, detail=event.reason)
         return []
 
     def _on_copy_gone(self, event: CopyGone, now: Instant) -> list[Effect]:
         """Somebody deleted the message. If it was the last one, nobody can see the request: it is posted once more."""
-        found = self.board.cases.get(event.request_id)
-        if found is None or event.copy not in found.copies:
+        case = self.cases.by_id.get(event.request_id)
+        if case is None or event.copy not in case.copies:
             return []
-        effects = self.board.retire(found, event.copy)
-        if found.phase is not Phase.OPEN or found.copies or found.pending:
+        effects = self.cases.retire(case, event.copy)
+        if case.phase is not Phase.OPEN or case.copies or case.pending:
             return effects
-        if found.is_reposted:
-            return effects + self._settle(found, Outcome.NOT_SHOWN, now, detail="its card was deleted")
-        found.is_reposted = True
-        found.pending = set(found.chats) & set(self.board.roster.chats)
-        return effects + self.board.post(found, tuple(chat for chat in found.chats if chat in found.pending))
+        if case.is_reposted:
+            return effects + self._settle(case, Outcome.NOT_SHOWN, now, detail="its card was deleted")
+        case.is_reposted = True
+        case.pending = set(case.chats) & set(self.cases.roster.chats)
+        return effects + self.cases.post(case, tuple(chat for chat in case.chats if chat in case.pending))
 
     def _on_whole_posted(self, event: WholePosted) -> list[Effect]:
-        found = self.board.cases.get(event.request_id)
-        if found is None or found.phase is not Phase.OPEN or found.awaits_caller or event.chat_id not in found.chats:
+        case = self.cases.by_id.get(event.request_id)
+        if case is None or case.phase is not Phase.OPEN or case.awaits_caller or event.chat_id not in case.chats:
             return []
-        found.seen_in.add(event.chat_id)
-        found.version += 1
-        effects = self.board.edit(found)
-        if found.seen_in >= set(found.chats):  # it is remembered as seen by all, or not at all
-            return [Record(found.request.id, SeenEntry(found.request.id)), *effects]
+        case.seen_in.add(event.chat_id)
+        case.version += 1
+        effects = self.cases.edit(case)
+        if case.seen_in >= set(case.chats):  # it is remembered as seen by all, or not at all
+            return [Record(case.request.id, SeenEntry(case.request.id)), *effects]
         return effects
 
     def _on_poll_resumed(self, event: PollResumed) -> list[Effect]:
         effects: list[Effect] = []
         if event.away_s > TAPS_KEPT_S:
-            for found in self.board.cases.values():
-                if found.phase is Phase.OPEN and found.copies and not found.awaits_caller:
-                    found.refreshed = True
-                    found.version += 1
-                    effects += self.board.edit(found)
+            for case in self.cases.by_id.values():
+                if case.phase is Phase.OPEN and case.copies and not case.awaits_caller:
+                    case.refreshed = True
+                    case.version += 1
+                    effects += self.cases.edit(case)
         return effects
 
     # Endings
 
     def _settle_due(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for found in list(self.board.cases.values()):
-            due = found.next_deadline()
+        for case in list(self.cases.by_id.values()):
+            due = case.next_deadline()
             if due is None or now.mono < due:
                 continue
-            if found.phase is Phase.LEAVING:
-                effects += self._settle(found, why_left(found.left, alive=True), now)
-            elif found.phase is Phase.SENDING:
-                outcome = Outcome.UNCONFIRMED if found.caller_here else Outcome.NOT_TAKEN
-                effects += self._settle(found, outcome, now)
-            elif now.mono >= found.deadline:
-                effects += self._settle(found, Outcome.EXPIRED, now)
-            elif found.is_undelivered() and found.undelivered_by == due:
-                effects += self._let_go_undelivered(found, now)
+            if case.phase is Phase.LEAVING:
+                effects += self._settle(case, why_left(case.left, alive=True), now)
+            elif case.phase is Phase.SENDING:
+                outcome = Outcome.UNCONFIRMED if case.caller_here else Outcome.NOT_TAKEN
+                effects += self._settle(case, outcome, now)
+            elif now.mono >= case.deadline:
+                effects += self._settle(case, Outcome.EXPIRED, now)
+            elif case.is_undelivered() and case.undelivered_by == due:
+                effects += self._let_go_undelivered(case, now)
             else:
-                effects += self._settle(found, Outcome.CALLER_LOST, now, detail="it did not come back after a restart")
+                effects += self._settle(case, Outcome.CALLER_LOST, now, detail="it did not come back after a restart")
         return effects
 
-    def _let_go_undelivered(self, found: Case, now: Instant) -> list[Effect]:
+    def _let_go_undelivered(self, case: Case, now: Instant) -> list[Effect]:
         """Unless Telegram takes messages for these chats, and this one only waits for its turn among them."""
-        last = max((self._took[chat_id] for chat_id in found.pending if chat_id in self._took), default=-math.inf)
+        last = max((self._took[chat_id] for chat_id in case.pending if chat_id in self._took), default=-math.inf)
         if last + UNDELIVERED_S > now.mono:
-            found.undelivered_by = last + UNDELIVERED_S
+            case.undelivered_by = last + UNDELIVERED_S
             return []
-        return self._settle(found, Outcome.UNDELIVERED, now)
+        return self._settle(case, Outcome.UNDELIVERED, now)
 
     def _on_record_failed(self, event: RecordFailed, now: Instant) -> list[Effect]:
-        found = self.board.cases.get(event.request_id)
-        if found is None or found.phase is Phase.SETTLED:
+        case = self.cases.by_id.get(event.request_id)
+        if case is None or case.phase is Phase.SETTLED:
             return []
-        query_id, found.query_id = found.query_id, ""
-        found.answer = found.answered = None
-        found.edited_as = ""
-        unseen = not found.copies
-        effects = self._settle(found, Outcome.NOT_RECORDED, now, detail=event.reason)
+        query_id, case.query_id = case.query_id, ""
+        case.answer = case.answered = None
+        case.edited_as = ""
+        unseen = not case.copies
+        effects = self._settle(case, Outcome.NOT_RECORDED, now, detail=event.reason)
         if query_id:
             effects.append(
                 AnswerTap(query_id, "This could not be recorded, so it does not count. Answer at the terminal.", True)
             )
         if unseen:
-            effects.append(Post(self.board.card(found), found.chats))
+            effects.append(Post(self.cases.card(case), case.chats))
         return effects
 
     def _on_stopped(self, now: Instant) -> list[Effect]:
         self._stopping = True
         effects: list[Effect] = []
-        for found in list(self.board.cases.values()):
-            if found.phase is Phase.OPEN:
-                effects += self._settle(found, Outcome.STOPPED, now)
-            elif found.phase is Phase.LEAVING:
-                effects += self._settle(found, why_left(found.left, alive=True), now)
+        for case in list(self.cases.by_id.values()):
+            if case.phase is Phase.OPEN:
+                effects += self._settle(case, Outcome.STOPPED, now)
+            elif case.phase is Phase.LEAVING:
+                effects += self._settle(case, why_left(case.left, alive=True), now)
         return effects
 
-    def _settle(self, found: Case, outcome: Outcome, now: Instant, *, detail: str = "") -> list[Effect]:
+    def _settle(self, case: Case, outcome: Outcome, now: Instant, *, detail: str = "") -> list[Effect]:
         """End a request: record it, let a waiting caller go without an opinion, say so on every copy."""
-        unanswered = found.phase is not Phase.SENDING or outcome is Outcome.NOT_RECORDED
-        if found.awaits_caller and found.claimed is not None:
-            outcome, detail = end_of_claimed(found, detail)
-        found.phase = Phase.SETTLED
-        found.outcome = outcome
-        found.ended_at = now.wall
-        found.detail = detail
-        found.query_id = ""
-        found.away_until = found.leave_by = None
-        found.draft = NO_DRAFT
-        found.background = NO_BACKGROUND
-        found.version += 1
-        entry = SettledEntry(found.request.id, outcome, now.wall, detail, found.version)
-        effects: list[Effect] = [Record(found.request.id, entry)]
-        effects += [
-            Record(found.request.id, ShownEntry(found.request.id, copy, found.version)) for copy in found.retired
-        ]
-        if unanswered and found.caller_here:
-            effects.append(Reply(found.request, NO_OPINION, words.ended(found.card())))
-        effects += answers_to_kept(found)
-        found.kept.clear()
-        effects += [Retract(copy) for copy in found.prompts]
-        found.prompts.clear()
+        unanswered = case.phase is not Phase.SENDING or outcome is Outcome.NOT_RECORDED
+        if case.awaits_caller and case.claimed is not None:
+            outcome, detail = end_of_claimed(case, detail)
+        case.phase = Phase.SETTLED
+        case.outcome = outcome
+        case.ended_at = now.wall
+        case.detail = detail
+        case.query_id = ""
+        case.away_until = case.leave_by = None
+        case.draft = NO_DRAFT
+        case.context = NO_CONTEXT
+        case.version += 1
+        entry = SettledEntry(case.request.id, outcome, now.wall, detail, case.version)
+        effects: list[Effect] = [Record(case.request.id, entry)]
+        effects += [Record(case.request.id, ShownEntry(case.request.id, copy, case.version)) for copy in case.retired]
+        if unanswered and case.caller_here:
+            effects.append(Reply(case.request, NO_OPINION, words.ended(case.card())))
+        effects += answers_to_kept(case)
+        case.kept.clear()
+        effects += [Retract(copy) for copy in case.prompts]
+        case.prompts.clear()
         # With no copy as well: a card that is still on its way out is taken back.
-        effects.append(Edit(found.card(), tuple(found.copies)))
-        found.answer = slimmed_answer(found.request, found.answer)
-        found.request = slimmed(found.request)
+        effects.append(Edit(case.card(), tuple(case.copies)))
+        case.answer = slimmed_answer(case.request, case.answer)
+        case.request = slimmed(case.request)
         # The request is over, but a copy of its card may stand where we do not know of it.
-        return [*effects, *self.board.sound(found)]
+        return [*effects, *self.cases.sound(case)]
 
     # Small things
 
     def _of_caller(self, event: CallerConfirmed | CallerGone) -> Case | None:
         """The case, if it is of the user who says something about it."""
-        found = self.board.cases.get(event.request_id)
-        return found if found is not None and found.request.caller.uid == event.uid else None
+        case = self.cases.by_id.get(event.request_id)
+        return case if case is not None and case.request.caller.uid == event.uid else None
 
     def _hold_for(self, request: Request) -> float:
         most_s = self._hold_s if self._hold_of is None else min(self._hold_s, self._hold_of(request))
@@ -906,7 +906,7 @@ def _origin(request: Request) -> tuple[str, str, int]:
     return request.digest, request.caller.agent, request.caller.uid
 
 
-def _looks_alike(one: Background, other: Background) -> bool:
+def _looks_alike(one: Context, other: Context) -> bool:
     """Whether both say the same, whenever each was looked at."""
     files = [None if seen.on_disk is None else replace(seen.on_disk, at=0.0) for seen in (one, other)]
     return (one.why, one.links) == (other.why, other.links) and files[0] == files[1]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tapgate.desk.seals import sealed
 from tapgate.model import (
     NO_DRAFT,
-    Act,
+    Action,
     Choice,
     Decision,
     Draft,
@@ -27,7 +27,7 @@ ANSWERED = "o"
 EDITED = "y"
 """The key of the button that allows a changed text."""
 
-BACK = Choice("z", "Back", Act.BACK, seal="back")
+BACK = Choice("z", "Back", Action.BACK, seal="back")
 _NOTHING = Given()
 
 
@@ -42,7 +42,10 @@ def choices_of(
         return _confirming(request, draft)
     if draft.listed:
         label = f"Allow all {len(draft.listed)}"
-        return (*sealed([Choice("y", label, Act.ALLOW_LISTED, tone=Tone.GOOD)], list(draft.listed), list(listed)), BACK)
+        return (
+            *sealed([Choice("y", label, Action.ALLOW_LISTED, tone=Tone.GOOD)], list(draft.listed), list(listed)),
+            BACK,
+        )
     if draft.text is not None:
         return _edited(request, draft, risky=risky, twice=twice)
     if request.form is not None:
@@ -53,16 +56,16 @@ def choices_of(
 
 def refuses(choice: Choice) -> bool:
     """Whether it can be offered on a card that did not show everything: it allows nothing, and leads to no allowing."""
-    if choice.act is Act.DECIDE:
+    if choice.action is Action.DECIDE:
         return choice.decision.verdict is Verdict.DENY
-    return choice.act in (Act.ASK_REASON, Act.RELEASE)
+    return choice.action in (Action.ASK_REASON, Action.RELEASE)
 
 
 def leads_to_allow(choice: Choice) -> bool:
     """Whether it allows something, or answers a part of what will: then everything it stands under must be seen."""
-    if choice.act is Act.DECIDE:
+    if choice.action is Action.DECIDE:
         return choice.decision.verdict is Verdict.ALLOW
-    return choice.act in (Act.CONFIRM, Act.ALLOW_LISTED, Act.PICK, Act.NEXT)
+    return choice.action in (Action.CONFIRM, Action.ALLOW_LISTED, Action.PICK, Action.NEXT)
 
 
 def stands(choice: Choice) -> bool:
@@ -117,7 +120,7 @@ def answer_of(request: Request, draft: Draft) -> Choice:
     answers = {question.text: _said(question, given_at(draft, n)) for n, question in enumerate(request.form.questions)}
     updated = {**request.input, request.form.field: answers}
     label = "; ".join(answers.values())
-    return Choice(ANSWERED, label, Act.DECIDE, Decision(Verdict.ALLOW, updated_input=updated))
+    return Choice(ANSWERED, label, Action.DECIDE, Decision(Verdict.ALLOW, updated_input=updated))
 
 
 def _said(question: Question, given: Given) -> str:
@@ -142,17 +145,19 @@ def _options(form: Form, draft: Draft, digest: str) -> tuple[Choice, ...]:
     for index, option in enumerate(question.options):
         chosen = index in given.picks
         mark = ("☑ " if chosen else "☐ ") if question.many else "● " if chosen else ""
-        choices.append(Choice(f"o{index}", f"{mark}{index + 1}. {option.label}", Act.PICK))
-    choices.append(Choice("q", f"Other: {given.typed}" if given.typed else "Other…", Act.ASK_ANSWER))
+        choices.append(Choice(f"o{index}", f"{mark}{index + 1}. {option.label}", Action.PICK))
+    choices.append(Choice("q", f"Other: {given.typed}" if given.typed else "Other…", Action.ASK_ANSWER))
     if question.many and given != _NOTHING:
         is_last = number == len(form.questions) - 1
-        choices.append(Choice("k", "Done" if is_last else "Next", Act.NEXT, tone=Tone.GOOD))
+        choices.append(Choice("k", "Done" if is_last else "Next", Action.NEXT, tone=Tone.GOOD))
     if number > 0:
-        choices.append(Choice("z", "Back", Act.BACK))
+        choices.append(Choice("z", "Back", Action.BACK))
     # What goes on to the next question, or sends the answers, takes all answers so far with it: it fits only a card
     # that shows them as they are. A check mark can be set on a card that does not show the last one yet.
     so_far: Json = [[list(given.picks), given.typed] for given in draft.given]
-    goes_on = [choice.act is Act.NEXT or (choice.act is Act.PICK and not question.many) for choice in choices]
+    goes_on = [
+        choice.action is Action.NEXT or (choice.action is Action.PICK and not question.many) for choice in choices
+    ]
     return tuple(
         one
         for choice, bound in zip(choices, goes_on, strict=True)
@@ -190,7 +195,7 @@ def _edited(request: Request, draft: Draft, *, risky: bool, twice: bool) -> tupl
     (run,) = sealed(
         [_allow_edited(request, draft, tone=Tone.BAD if risky else Tone.GOOD)], request.digest, draft.author
     )
-    again = (choice for choice in request.choices if choice.act is Act.ASK_EDIT)
+    again = (choice for choice in request.choices if choice.action is Action.ASK_EDIT)
     return (_twice(run, request.digest) if twice else run, *again, BACK, *_denials(request))
 
 
@@ -198,7 +203,7 @@ def _allow_edited(request: Request, draft: Draft, *, tone: Tone) -> Choice:
     assert draft.text is not None
     decision = Decision(Verdict.ALLOW, updated_input=edited_input(request, draft.text))
     word = "Run it as edited" if request.editable == "command" else "Allow it as edited"
-    return Choice(EDITED, word, Act.DECIDE, decision, tone)
+    return Choice(EDITED, word, Action.DECIDE, decision, tone)
 
 
 # A second tap
@@ -208,22 +213,22 @@ def _careful(choice: Choice) -> Choice:
     """On a risky card: the colour warns, and what stands for more than this call wants a second tap."""
     if choice.decision.verdict is not Verdict.ALLOW:
         return choice
-    if stands(choice) and choice.act is Act.DECIDE:
-        return replace(choice, act=Act.CONFIRM)
+    if stands(choice) and choice.action is Action.DECIDE:
+        return replace(choice, action=Action.CONFIRM)
     return replace(choice, tone=Tone.BAD) if choice.tone is Tone.GOOD else choice
 
 
 def _asking_twice(choice: Choice) -> Choice:
     """Its words end like those of other buttons that decide nothing yet."""
-    return replace(choice, label=f"{choice.label}…") if choice.act is Act.CONFIRM else choice
+    return replace(choice, label=f"{choice.label}…") if choice.action is Action.CONFIRM else choice
 
 
 def _twice(choice: Choice, digest: str) -> Choice:
     """On a card that takes two taps for whatever it allows. The seal tells this button from the one that takes one."""
-    if choice.decision.verdict is not Verdict.ALLOW or choice.act not in (Act.DECIDE, Act.CONFIRM):
+    if choice.decision.verdict is not Verdict.ALLOW or choice.action not in (Action.DECIDE, Action.CONFIRM):
         return choice
-    label = choice.label if choice.act is Act.CONFIRM else f"{choice.label}…"
-    return sealed([replace(choice, act=Act.CONFIRM, label=label)], "twice", digest)[0]
+    label = choice.label if choice.action is Action.CONFIRM else f"{choice.label}…"
+    return sealed([replace(choice, action=Action.CONFIRM, label=label)], "twice", digest)[0]
 
 
 def confirmed_choice(request: Request, draft: Draft) -> Choice | None:
@@ -237,7 +242,7 @@ def _confirming(request: Request, draft: Draft) -> tuple[Choice, ...]:
     choice = confirmed_choice(request, draft)
     if choice is None:
         return (BACK, *_denials(request))
-    sure = replace(choice, key="y", label=f"Yes: {choice.label}", act=Act.DECIDE, tone=Tone.BAD)
+    sure = replace(choice, key="y", label=f"Yes: {choice.label}", action=Action.DECIDE, tone=Tone.BAD)
     return (*sealed([sure], draft.confirming, request.digest), BACK, *_denials(request))
 
 

@@ -82,13 +82,13 @@ Entry = AskedEntry | CopyEntry | ShownEntry | SeenEntry | AnsweredEntry | Reopen
 class Record:
     """Write this down before anything that follows in the same list is done.
 
-    A gate that cannot be recorded stops what follows it up to the next gate, and the desk hears RecordFailed; anything
-    else that cannot be recorded is reported, and the rest is done all the same.
+    A required one that cannot be written stops what follows it up to the next required one, and the desk hears
+    RecordFailed. Any other that cannot be written is reported, and the rest is done all the same.
     """
 
     request_id: str
     entry: Entry
-    gate: bool = False
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tapgate.model import NO_BACKGROUND, NO_UID, Background, Call, Copy, Findings, Prompt, Request, Risk, Tap
+from tapgate.model import NO_CONTEXT, NO_UID, Context, Copy, Findings, Prompt, Request, Risk, Tap, ToolCall
 
 
 class Left(StrEnum):
@@ -23,7 +23,7 @@ class Asked:
 
     request: Request
     fits: bool = True  # the card shows all of it
-    background: Background = NO_BACKGROUND
+    context: Context = NO_CONTEXT
     risks: tuple[Risk, ...] = ()
 
 
@@ -74,7 +74,7 @@ class EditRefused:
     request_id: str
     copy: Copy
     version: int
-    is_barred: bool = False  # the bot may not write to this chat at all
+    is_blocked: bool = False  # the bot may not write to this chat at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class AgentProbed:
 class ToolEnded:
     """The agent reported that a tool call ran to its end."""
 
-    call: Call
+    call: ToolCall
     failed: bool
     duration_s: float | None
     uid: int = NO_UID

@@ -25,38 +25,38 @@ def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[
     ran = Ran.FAILED if event.failed else Ran.OK
     began = None if event.duration_s is None else now.mono - event.duration_s
     unheard = [
-        found
-        for found in cases
-        if found.request.caller.uid == event.uid
-        and found.ran is Ran.UNKNOWN
-        and (began is None or began >= found.asked.mono - START_SLACK_S)
+        case
+        for case in cases
+        if case.request.caller.uid == event.uid
+        and case.ran is Ran.UNKNOWN
+        and (began is None or began >= case.asked.mono - START_SLACK_S)
     ]
-    for found in unheard:
-        if found.answer is None or found.answer.decision.verdict is not Verdict.ALLOW:
+    for case in unheard:
+        if case.answer is None or case.answer.decision.verdict is not Verdict.ALLOW:
             continue
-        if event.call.fingerprint == (found.edited_as or found.request.call.fingerprint):
-            return found, Ran.AGAINST if _crossed(found, began) else ran
-    as_asked = [found for found in unheard if found.request.call.fingerprint == event.call.fingerprint]
-    for found in as_asked:
-        if found.is_open():
-            return found, ran
-    for found in as_asked:
-        if found.answer is None or found.answered is None or began is None:
+        if event.call.fingerprint == (case.edited_as or case.request.call.fingerprint):
+            return case, Ran.AGAINST if _crossed(case, began) else ran
+    as_asked = [case for case in unheard if case.request.call.fingerprint == event.call.fingerprint]
+    for case in as_asked:
+        if case.is_open():
+            return case, ran
+    for case in as_asked:
+        if case.answer is None or case.answered is None or began is None:
             continue
-        is_other = found.edited_as or found.answer.decision.verdict is Verdict.DENY
-        if is_other and began <= found.answered.mono + START_SLACK_S:
-            return found, Ran.AGAINST
+        is_other = case.edited_as or case.answer.decision.verdict is Verdict.DENY
+        if is_other and began <= case.answered.mono + START_SLACK_S:
+            return case, Ran.AGAINST
     return None, Ran.UNKNOWN
 
 
-def _crossed(found: Case, began: float | None) -> bool:
+def _crossed(case: Case, began: float | None) -> bool:
     """Whether the terminal's yes came before the phone's, which said more than yes: a rule, a mode, an answer.
 
     A tool begins after the answer that allowed it. With the text that the phone put in, only the phone allowed it.
     """
-    assert found.answer is not None
-    is_plain = found.answer.choice_key == PLAIN_ALLOW or bool(found.edited_as)
-    return not is_plain and began is not None and found.answered is not None and began < found.answered.mono
+    assert case.answer is not None
+    is_plain = case.answer.choice_key == PLAIN_ALLOW or bool(case.edited_as)
+    return not is_plain and began is not None and case.answered is not None and began < case.answered.mono
 
 
 def supersedes(newer: Request, older: Request) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from tapgate.desk.drafts import stands
-from tapgate.model import Act, Choice, Person, Role
+from tapgate.model import Action, Choice, Person, Role
 
 _RANK = {Role.VIEWER: 0, Role.APPROVER: 1, Role.OWNER: 2}
 LOOK_ONLY = "You can look at the cards here, but not answer them."
@@ -41,6 +41,6 @@ def why_not(role: Role, choice: Choice | None = None) -> str | None:
         return LOOK_ONLY
     if role is Role.APPROVER and choice is not None and stands(choice):
         return ONCE_ONLY
-    if role is not Role.OWNER and choice is not None and choice.act is Act.SHOW_HIDDEN:
+    if role is not Role.OWNER and choice is not None and choice.action is Action.SHOW_HIDDEN:
         return NOT_SHOWN
     return None

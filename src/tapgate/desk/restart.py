@@ -13,7 +13,7 @@ from tapgate.desk import words
 from tapgate.desk.case import Case
 from tapgate.desk.effects import AnswerTap, Retract, Say
 from tapgate.desk.events import Tapped
-from tapgate.model import Act, Outcome, Verdict
+from tapgate.model import Action, Outcome, Verdict
 
 MOST_KEPT = 20  # taps and texts about one request, while its caller is not back
 
@@ -31,7 +31,7 @@ def forget_shared_messages(cases: Iterable[Case]) -> None:
 
 def retract_answer_prompts(case: Case) -> list[Retract]:
     """A text to such a prompt could answer a question, and so allow. The others lead to a no, or to one more tap."""
-    asking = [copy for copy, prompt in case.prompts.items() if prompt.purpose is Act.ASK_ANSWER]
+    asking = [copy for copy, prompt in case.prompts.items() if prompt.purpose is Action.ASK_ANSWER]
     for copy in asking:
         del case.prompts[copy]
     return [Retract(copy) for copy in asking]
@@ -69,8 +69,8 @@ def _is_claimed(case: Case, event: object) -> bool:
     if not isinstance(event, Tapped) or case.claimed is None or event.tap.user_id != case.claimed.user_id:
         return False
     choice = case.find_choice(event.choice_key, event.seal)
-    return choice is not None and (choice.key, choice.act, choice.decision) == (
+    return choice is not None and (choice.key, choice.action, choice.decision) == (
         case.claimed.choice_key,
-        Act.DECIDE,
+        Action.DECIDE,
         case.claimed.decision,
     )

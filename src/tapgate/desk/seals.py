@@ -30,7 +30,7 @@ def _seal(choice: Choice, circumstances: tuple[Json, ...]) -> str:
         [
             choice.key,
             choice.label,
-            choice.act,
+            choice.action,
             decision.verdict,
             decision.message,
             decision.interrupt,

@@ -35,10 +35,10 @@ def meaning_of(text: str) -> Meaning:
     return Meaning.NO if word in _NO else Meaning.WORDS
 
 
-def why_unheard(found: Case, person: Person, text: str, *, is_stopping: bool) -> str | None:
+def why_unheard(case: Case, person: Person, text: str, *, is_stopping: bool) -> str | None:
     """Why a text from this person changes nothing; None where it counts."""
-    if found.phase is not Phase.OPEN:
-        return words.too_late(found.card())
+    if case.phase is not Phase.OPEN:
+        return words.too_late(case.card())
     if is_stopping:
         return "tapgate is stopping; answer at the terminal."
     if not text:
@@ -60,11 +60,11 @@ def _is_plain(sign: str) -> bool:
     return (sign.isprintable() and not unicodedata.category(sign).startswith("M")) or sign in "\n\t"
 
 
-def why_not_edit(found: Case, chat_id: int, text: str) -> str | None:
+def why_not_edit(case: Case, chat_id: int, text: str) -> str | None:
     """Why this cannot stand in the place of the text that was asked for; None where it can."""
-    if not found.is_whole(chat_id):
+    if not case.is_whole(chat_id):
         return UNSEEN
-    if text == found.request.input.get(found.request.editable):
+    if text == case.request.input.get(case.request.editable):
         return "That is what the agent asked for already: tap Allow for it."
     if room_of(text) > MOST_EDITED:
         return f"That is too long for a card, which can show {MOST_EDITED:,} plain characters: edit it at the terminal."

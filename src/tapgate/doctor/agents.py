@@ -6,22 +6,22 @@ from collections.abc import Iterator
 
 from tapgate.config import Config
 from tapgate.doctor.check import Check, Status, ok, skipped, warning
-from tapgate.doctor.scene import Scene
-from tapgate.doctor.support import AGENTS, Agent, parse_version, show_version
+from tapgate.doctor.scene import DoctorContext
+from tapgate.doctor.support import AGENTS, AgentSupport, parse_version, show_version
 from tapgate.errors import SettingsError
 from tapgate.hooks.change import read
 from tapgate.hooks.command import GATE_EVENT
 from tapgate.hooks.registration import ours, parse_settings
 from tapgate.hooks.scopes import agent_dir, scopes_of, settings_path
-from tapgate.hooks.settings import Finding, Level, inspect
+from tapgate.hooks.settings import Finding, Severity, inspect
 
 NOT_FOUND = 127
-_STATUS = {Level.OK: Status.OK, Level.WARNING: Status.WARNING, Level.FAULT: Status.FAULT}
+_STATUS = {Severity.OK: Status.OK, Severity.WARNING: Status.WARNING, Severity.FAULT: Status.FAULT}
 
 
-def check_agents(scene: Scene, config: Config | None) -> Iterator[Check]:
+def check_agents(scene: DoctorContext, config: Config | None) -> Iterator[Check]:
     findings = {agent.name: look_up(scene, config, agent) for agent in AGENTS} if config is not None else {}
-    registered = {name for name, found in findings.items() if any(one.level is Level.OK for one in found)}
+    registered = {name for name, found in findings.items() if any(one.level is Severity.OK for one in found)}
     versions = {agent.name: check_version(scene, agent) for agent in AGENTS}
     for agent in AGENTS:
         version = versions[agent.name]
@@ -41,11 +41,11 @@ def check_agents(scene: Scene, config: Config | None) -> Iterator[Check]:
         )
 
 
-def look_up(scene: Scene, config: Config, agent: Agent) -> tuple[Finding, ...]:
+def look_up(scene: DoctorContext, config: Config, agent: AgentSupport) -> tuple[Finding, ...]:
     return inspect(config, agent=agent.name, environ=scene.environ, home=scene.home, cwd=scene.cwd)
 
 
-def check_hooks(agent: Agent, finding: Finding, *, may_be_left_out: bool) -> Check:
+def check_hooks(agent: AgentSupport, finding: Finding, *, may_be_left_out: bool) -> Check:
     """Who has one agent ask tapgate may well want the other one not to."""
     status = _STATUS[finding.level]
     if may_be_left_out and "tapgate hooks install" in finding.advice:
@@ -53,7 +53,7 @@ def check_hooks(agent: Agent, finding: Finding, *, may_be_left_out: bool) -> Che
     return Check(f"agents.{agent.name}_hooks", _label(agent), status, finding.sentence, finding.advice)
 
 
-def check_version(scene: Scene, agent: Agent) -> Check:
+def check_version(scene: DoctorContext, agent: AgentSupport) -> Check:
     name, label = f"agents.{agent.name}", agent.title
     ran = scene.run([agent.command, "--version"])
     if ran.code == NOT_FOUND:
@@ -76,7 +76,7 @@ def check_version(scene: Scene, agent: Agent) -> Check:
     return ok(name, label, "; ".join([show_version(version), *notes]))
 
 
-def has_gate(scene: Scene, agent: Agent) -> bool:
+def has_gate(scene: DoctorContext, agent: AgentSupport) -> bool:
     for scope in scopes_of(agent.name):
         path = settings_path(agent.name, scope, environ=scene.environ, home=scene.home, cwd=scene.cwd)
         try:
@@ -88,10 +88,10 @@ def has_gate(scene: Scene, agent: Agent) -> bool:
     return False
 
 
-def has_home(scene: Scene, agent: Agent) -> bool:
+def has_home(scene: DoctorContext, agent: AgentSupport) -> bool:
     """Whether it was ever used here."""
     return agent_dir(agent.name, environ=scene.environ, home=scene.home).is_dir()
 
 
-def _label(agent: Agent) -> str:
+def _label(agent: AgentSupport) -> str:
     return f"{agent.title} hooks"

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from tapgate.config import Config
-from tapgate.doctor.scene import Answer, UnreachableError
+from tapgate.doctor.scene import ApiAnswer, UnreachableError
 
 PATIENCE_S = 10.0
 
@@ -29,7 +29,7 @@ class HttpBot:
         self._proxy = config.telegram.proxy
         self._patience_s = patience_s
 
-    def call(self, method: str, /, *, wait_s: float = 0.0, **params: Any) -> Answer:
+    def call(self, method: str, /, *, wait_s: float = 0.0, **params: Any) -> ApiAnswer:
         timeout = httpx.Timeout(self._patience_s, read=self._patience_s + wait_s)
         try:
             # trust_env: as in the daemon, a *_PROXY variable must not decide where the token goes.
@@ -37,7 +37,7 @@ class HttpBot:
                 response = client.post(f"{self._base}/{method}", json=params)
         except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
             raise self._explain(error) from None
-        return Answer(response.status_code, _read_object(response.content), _read_date(response.headers.get("date")))
+        return ApiAnswer(response.status_code, _read_object(response.content), _read_date(response.headers.get("date")))
 
     def _explain(self, error: BaseException) -> UnreachableError:
         """In words. The text of the error itself is never used: it may hold the address, and so the token."""

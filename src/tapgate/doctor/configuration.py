@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tapgate.config import TOKEN_VARIABLE, Config, parse_config, read_token
 from tapgate.doctor.check import Check, Chmod, fault, ok, skipped, warning
-from tapgate.doctor.scene import Scene
+from tapgate.doctor.scene import DoctorContext
 from tapgate.errors import ConfigError
 
 PRIVATE = 0o600
@@ -26,7 +26,7 @@ class Loaded:
     advice: str = "correct the file; config.example.toml shows every key"
 
 
-def load(scene: Scene) -> Loaded:
+def load(scene: DoctorContext) -> Loaded:
     try:
         text = scene.config_path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -42,7 +42,7 @@ def load(scene: Scene) -> Loaded:
     return Loaded(config, is_there=True)
 
 
-def check_config(scene: Scene, loaded: Loaded) -> Iterator[Check]:
+def check_config(scene: DoctorContext, loaded: Loaded) -> Iterator[Check]:
     name, label = "config.file", "config"
     if not loaded.is_there:
         advice = "run `tapgate setup`; it asks for what it needs and writes the file"
@@ -64,7 +64,7 @@ def check_config(scene: Scene, loaded: Loaded) -> Iterator[Check]:
             yield check_private("config.token_file", "token file", path, scene=scene)
 
 
-def check_private(name: str, label: str, path: Path, *, scene: Scene) -> Check:
+def check_private(name: str, label: str, path: Path, *, scene: DoctorContext) -> Check:
     """Who can read it has the token; who can write it decides who may answer."""
     try:
         found = path.stat()

@@ -10,8 +10,8 @@ from typing import Any
 
 from tapgate.config import Config
 from tapgate.doctor.check import Check, fault, ok, skipped, warning
-from tapgate.doctor.pollers import Poller
-from tapgate.doctor.scene import Scene
+from tapgate.doctor.pollers import OtherPoller
+from tapgate.doctor.scene import DoctorContext
 from tapgate.errors import NotRunningError, TapgateError
 from tapgate.paths import MAX_SOCKET_PATH_BYTES
 
@@ -30,10 +30,10 @@ class Met:
     status: Mapping[str, Any] | None
     is_running: bool
     problem: str = ""
-    elsewhere: Poller | None = None  # a daemon that is not at this socket and polls this bot, or may
+    elsewhere: OtherPoller | None = None  # a daemon that is not at this socket and polls this bot, or may
 
 
-def meet(scene: Scene, config: Config | None) -> Met:
+def meet(scene: DoctorContext, config: Config | None) -> Met:
     if config is None:
         return Met(None, is_running=False, problem="the config does not say where it listens")
     if len(os.fsencode(config.socket_path)) > MAX_SOCKET_PATH_BYTES:
@@ -46,7 +46,7 @@ def meet(scene: Scene, config: Config | None) -> Met:
         return Met(None, is_running=True, problem=str(error))
 
 
-def check_daemon(scene: Scene, config: Config | None, met: Met) -> Iterator[Check]:
+def check_daemon(scene: DoctorContext, config: Config | None, met: Met) -> Iterator[Check]:
     name, label = "daemon.running", "daemon"
     if config is None:
         yield skipped(name, label, met.problem)
@@ -74,14 +74,14 @@ def check_daemon(scene: Scene, config: Config | None, met: Met) -> Iterator[Chec
     yield check_reports(scene, status)
 
 
-def check_version(scene: Scene, status: Mapping[str, Any]) -> Check:
+def check_version(scene: DoctorContext, status: Mapping[str, Any]) -> Check:
     name, label = "daemon.version", "version"
     if status["version"] != scene.version:
         return warning(name, label, f"the daemon is {status['version']}, this command {scene.version}", advice=RESTART)
     return ok(name, label, scene.version)
 
 
-def check_freshness(scene: Scene, status: Mapping[str, Any]) -> Check:
+def check_freshness(scene: DoctorContext, status: Mapping[str, Any]) -> Check:
     """A daemon reads its config once."""
     name, label = "daemon.config", "config in use"
     try:
@@ -95,7 +95,7 @@ def check_freshness(scene: Scene, status: Mapping[str, Any]) -> Check:
     return ok(name, label, "not changed since the daemon started")
 
 
-def check_poll(scene: Scene, status: Mapping[str, Any], *, age_s: float) -> Check:
+def check_poll(scene: DoctorContext, status: Mapping[str, Any], *, age_s: float) -> Check:
     name, label = "daemon.poll", "last poll"
     trouble, heard_at = str(status["telegram"]), status["last_poll_at"]
     ago_s = None if heard_at is None else scene.wall() - float(heard_at)
@@ -121,7 +121,7 @@ def check_poll(scene: Scene, status: Mapping[str, Any], *, age_s: float) -> Chec
     return ok(name, label, heard)
 
 
-def check_reports(scene: Scene, status: Mapping[str, Any]) -> Check:
+def check_reports(scene: DoctorContext, status: Mapping[str, Any]) -> Check:
     name, label = "daemon.reports", "last errors"
     reports = status.get("reports")
     if reports is None:

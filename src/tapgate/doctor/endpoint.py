@@ -10,11 +10,11 @@ from pathlib import Path
 from tapgate.config import Config
 from tapgate.doctor.check import Check, Chmod, RemoveStaleSocket, fault, ok, skipped, warning
 from tapgate.doctor.daemon import Met
-from tapgate.doctor.scene import Scene
+from tapgate.doctor.scene import DoctorContext
 from tapgate.paths import MAX_SOCKET_PATH_BYTES
 
 
-def check_socket(scene: Scene, config: Config | None, met: Met) -> Iterator[Check]:
+def check_socket(scene: DoctorContext, config: Config | None, met: Met) -> Iterator[Check]:
     if config is None:
         yield skipped("daemon.socket", "socket", "the config does not say where it is")
         return
@@ -35,7 +35,7 @@ def check_socket(scene: Scene, config: Config | None, met: Met) -> Iterator[Chec
     yield check_file(path, scene=scene, met=met)
 
 
-def check_directory(name: str, label: str, path: Path, *, scene: Scene) -> Check | None:
+def check_directory(name: str, label: str, path: Path, *, scene: DoctorContext) -> Check | None:
     """What the daemon refuses to use; None where there is nothing to say."""
     try:
         found = path.lstat()
@@ -61,7 +61,7 @@ def check_directory(name: str, label: str, path: Path, *, scene: Scene) -> Check
     return None
 
 
-def check_file(path: Path, *, scene: Scene, met: Met) -> Check:
+def check_file(path: Path, *, scene: DoctorContext, met: Met) -> Check:
     name, label = "daemon.socket", "socket"
     try:
         found = path.lstat()

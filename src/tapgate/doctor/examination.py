@@ -12,14 +12,14 @@ from tapgate.doctor.configuration import check_config, find_token, load
 from tapgate.doctor.daemon import Met, check_daemon, meet
 from tapgate.doctor.endpoint import check_socket
 from tapgate.doctor.people import check_people
-from tapgate.doctor.pollers import Poller, find_poller
-from tapgate.doctor.scene import Scene
+from tapgate.doctor.pollers import OtherPoller, find_poller
+from tapgate.doctor.scene import DoctorContext
 from tapgate.doctor.service import check_service
 from tapgate.doctor.storage import check_storage
 from tapgate.doctor.telegram import check_telegram, reach
 from tapgate.errors import redact
 
-Found = TypeVar("Found")
+CheckResults = TypeVar("CheckResults")
 GROUPS = {
     "config": "Config",
     "telegram": "Telegram",
@@ -31,7 +31,7 @@ GROUPS = {
 }
 
 
-def examine(scene: Scene) -> Iterator[Check]:
+def examine(scene: DoctorContext) -> Iterator[Check]:
     """Each check as soon as it is made."""
     loaded = load(scene)
     config = loaded.config
@@ -45,7 +45,7 @@ def examine(scene: Scene) -> Iterator[Check]:
     if config is not None and met.status is None and not met.is_running:
         elsewhere, broken = _tried("daemon", lambda: find_poller(scene, config, token.text))
         yield from broken
-        unsure = Poller("whether a daemon polls could not be found out", is_sure=False)
+        unsure = OtherPoller("whether a daemon polls could not be found out", is_sure=False)
         met = replace(met, elsewhere=unsure if broken else elsewhere)
     reached, broken = _tried("telegram", lambda: None if config is None else reach(scene, config, token.text))
     yield from broken
@@ -59,7 +59,7 @@ def examine(scene: Scene) -> Iterator[Check]:
     yield from _guarded("service", lambda: check_service(scene, met))
 
 
-def _tried(group: str, find: Callable[[], Found]) -> tuple[Found | None, tuple[Check, ...]]:
+def _tried(group: str, find: Callable[[], CheckResults]) -> tuple[CheckResults | None, tuple[Check, ...]]:
     """What could be found out; or None, and the check that says so."""
     try:
         return find(), ()

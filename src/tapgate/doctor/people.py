@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from tapgate.config import Config
 from tapgate.doctor.check import Check, fault, ok, skipped, warning
-from tapgate.doctor.scene import Answer, Bot, UnreachableError
+from tapgate.doctor.scene import ApiAnswer, DoctorBot, UnreachableError
 from tapgate.model import Person, Role
 
 
-def check_people(config: Config | None, bot: Bot | None) -> Iterator[Check]:
+def check_people(config: Config | None, bot: DoctorBot | None) -> Iterator[Check]:
     if config is None:
         yield skipped("people.listed", "people", "the config cannot be used")
         return
@@ -50,7 +50,7 @@ def check_listed(people: tuple[Person, ...]) -> Check:
     return ok(name, label, ", ".join(f"{person.name} ({person.role})" for person in people))
 
 
-def check_chat(person: Person, bot: Bot | None) -> Check:
+def check_chat(person: Person, bot: DoctorBot | None) -> Check:
     """ "typing…" goes to the chat for a moment: what a card would meet, without a message."""
     name, label = f"people.{person.chat_id}", f"chat of {person.name}"
     if bot is None:
@@ -66,7 +66,7 @@ def check_chat(person: Person, bot: Bot | None) -> Check:
     return skipped(name, label, f"Telegram said {answer.status} {answer.description}")
 
 
-def _advice(person: Person, answer: Answer) -> str:
+def _advice(person: Person, answer: ApiAnswer) -> str:
     parameters = (answer.value or {}).get("parameters")
     moved = parameters.get("migrate_to_chat_id") if isinstance(parameters, dict) else None
     if moved:

@@ -8,21 +8,21 @@ from pathlib import Path
 
 from tapgate.config import Config
 from tapgate.daemon.lock import holder_of
-from tapgate.doctor.scene import Scene
+from tapgate.doctor.scene import DoctorContext
 from tapgate.errors import ServiceError
 from tapgate.paths import bot_lock_path, bot_name
 from tapgate.service.manager import service_of
 
 
 @dataclass(frozen=True, slots=True)
-class Poller:
+class OtherPoller:
     """A daemon that is not at this config's socket. `is_sure`: it polls this very bot, or keeps this config's state."""
 
     sentence: str
     is_sure: bool
 
 
-def find_poller(scene: Scene, config: Config, token: str) -> Poller | None:
+def find_poller(scene: DoctorContext, config: Config, token: str) -> OtherPoller | None:
     """Whoever polls this bot, or may; None where nobody can be found. Where it cannot be told, somebody may."""
     bot = bot_name(config.telegram.base_url, token)
     unsure = None
@@ -31,24 +31,26 @@ def find_poller(scene: Scene, config: Config, token: str) -> Poller | None:
         try:
             holder = holder_of(path)
         except OSError as error:
-            unsure = unsure or Poller(f"whether a daemon holds {path} cannot be told ({error.strerror})", is_sure=False)
+            unsure = unsure or OtherPoller(
+                f"whether a daemon holds {path} cannot be told ({error.strerror})", is_sure=False
+            )
             continue
         if holder is None:
             continue
         if is_own or holder.bot == bot:
-            return Poller(f"a daemon runs ({holder.name} holds {path})", is_sure=True)
+            return OtherPoller(f"a daemon runs ({holder.name} holds {path})", is_sure=True)
         if holder.bot:
             has_other = True
         else:
-            unsure = Poller(
+            unsure = OtherPoller(
                 f"a daemon runs ({holder.name} holds {path}), with which bot it does not say", is_sure=False
             )
     if unsure is None and not has_other and _is_service_running(scene):
-        return Poller("the service runs, with which bot it does not say", is_sure=False)
+        return OtherPoller("the service runs, with which bot it does not say", is_sure=False)
     return unsure
 
 
-def _locks(scene: Scene, config: Config, bot: str) -> Iterator[tuple[Path, bool]]:
+def _locks(scene: DoctorContext, config: Config, bot: str) -> Iterator[tuple[Path, bool]]:
     """Each with whether it is this config's own, or goes by this bot."""
     own = (
         config.socket_path.with_suffix(".lock"),
@@ -60,7 +62,7 @@ def _locks(scene: Scene, config: Config, bot: str) -> Iterator[tuple[Path, bool]
     yield from ((path, False) for path in default if path not in own)
 
 
-def _is_service_running(scene: Scene) -> bool:
+def _is_service_running(scene: DoctorContext) -> bool:
     found = service_of(platform=scene.platform, home=scene.home, environ=scene.environ, run=scene.run)
     try:
         return found is not None and found.state().running

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from tapgate.config import Config
 from tapgate.errors import TapgateError
-from tapgate.service.manager import Run
+from tapgate.service.manager import RunCommand
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """What came back from the Bot API. `value` is None where it was no JSON object."""
 
     status: int
@@ -38,13 +38,13 @@ class UnreachableError(TapgateError):
         self.advice = advice
 
 
-class Bot(Protocol):
-    def call(self, method: str, /, *, wait_s: float = 0.0, **params: Any) -> Answer:
+class DoctorBot(Protocol):
+    def call(self, method: str, /, *, wait_s: float = 0.0, **params: Any) -> ApiAnswer:
         """One Bot API call; `wait_s` is how long the server may hold it. Raises UnreachableError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
+class DoctorContext:
     version: str
     config_path: Path
     is_named: bool  # by --config or the environment, so it should exist
@@ -54,9 +54,9 @@ class Scene:
     uid: int
     platform: str
     wall: Callable[[], float]
-    run: Run  # briefly; a command that is not there gives 127, as in a shell
+    run: RunCommand  # briefly; a command that is not there gives 127, as in a shell
     ask_status: Callable[[Path], Mapping[str, Any]]
-    open_bot: Callable[[Config, str], Bot]
+    open_bot: Callable[[Config, str], DoctorBot]
     free_bytes: Callable[[Path], int]
     may_write: Callable[[Path], bool]
     runtime_dir: Path  # where the locks lie that go by the bot

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from tapgate.doctor.check import Check, fault, ok, skipped, warning
 from tapgate.doctor.daemon import Met
-from tapgate.doctor.scene import Scene
+from tapgate.doctor.scene import DoctorContext
 from tapgate.errors import ServiceError
 from tapgate.service.manager import ServiceState, service_of, why_not
 
 AGAIN = "run `tapgate service install` again"
 
 
-def check_service(scene: Scene, met: Met) -> Iterator[Check]:
+def check_service(scene: DoctorContext, met: Met) -> Iterator[Check]:
     name, label = "service.installed", "service"
     found = service_of(platform=scene.platform, home=scene.home, environ=scene.environ, run=scene.run)
     if found is None:

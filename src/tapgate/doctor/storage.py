@@ -10,7 +10,7 @@ from typing import Any
 from tapgate.config import Config
 from tapgate.doctor.check import Check, Chmod, fault, ok, skipped, warning
 from tapgate.doctor.endpoint import check_directory
-from tapgate.doctor.scene import Scene
+from tapgate.doctor.scene import DoctorContext
 from tapgate.journal.checkup import examine_journal
 
 MIB = 1024 * 1024
@@ -19,7 +19,7 @@ SCARCE_BYTES = 500 * MIB
 NONE_LEFT_BYTES = 20 * MIB  # a card's input is 16 MiB at most
 
 
-def check_storage(scene: Scene, config: Config | None, daemon: Mapping[str, Any] | None) -> Iterator[Check]:
+def check_storage(scene: DoctorContext, config: Config | None, daemon: Mapping[str, Any] | None) -> Iterator[Check]:
     if config is None:
         yield skipped("journal.file", "journal", "the config does not say where it is")
         return
@@ -78,7 +78,7 @@ def check_mode(path: Path) -> Check:
     return ok(name, label, f"{mode:04o}, only you")
 
 
-def check_writable(scene: Scene, path: Path, daemon: Mapping[str, Any] | None) -> Check:
+def check_writable(scene: DoctorContext, path: Path, daemon: Mapping[str, Any] | None) -> Check:
     """A running daemon knows from trying."""
     name, label = "journal.writable", "writable"
     if daemon is not None:
@@ -101,7 +101,7 @@ def check_writable(scene: Scene, path: Path, daemon: Mapping[str, Any] | None) -
     return ok(name, label, str(path.parent))
 
 
-def check_disk(scene: Scene, state_dir: Path) -> Check:
+def check_disk(scene: DoctorContext, state_dir: Path) -> Check:
     name, label = "journal.disk", "disk"
     there = _nearest(state_dir)
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-Version = tuple[int, int, int]
+AgentVersion = tuple[int, int, int]
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
@@ -13,8 +13,8 @@ _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 class Limit:
     """Something these versions do not do. `until` None: every version known."""
 
-    until: Version | None
-    certain_from: Version | None  # from here on it is known to be different; in between nobody has looked
+    until: AgentVersion | None
+    certain_from: AgentVersion | None  # from here on it is known to be different; in between nobody has looked
     sentence: str
     advice: str
     unknown: str = ""  # what is said about a version in between
@@ -22,16 +22,16 @@ class Limit:
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentSupport:
     name: str
     title: str
     command: str
-    tested: Version  # the one whose behaviour was observed
+    tested: AgentVersion  # the one whose behaviour was observed
     limits: tuple[Limit, ...]
 
 
 AGENTS = (
-    Agent(
+    AgentSupport(
         name="claude",
         title="Claude Code",
         command="claude",
@@ -47,7 +47,7 @@ AGENTS = (
             ),
         ),
     ),
-    Agent(
+    AgentSupport(
         name="codex",
         title="Codex",
         command="codex",
@@ -64,10 +64,10 @@ AGENTS = (
 )
 
 
-def parse_version(text: str) -> Version | None:
+def parse_version(text: str) -> AgentVersion | None:
     found = _VERSION.search(text)
     return (int(found[1]), int(found[2]), int(found[3])) if found else None
 
 
-def show_version(version: Version) -> str:
+def show_version(version: AgentVersion) -> str:
     return ".".join(str(part) for part in version)

@@ -10,7 +10,7 @@ from tapgate.config import Config
 from tapgate.doctor.check import Check, fault, ok, skipped, warning
 from tapgate.doctor.configuration import Token
 from tapgate.doctor.daemon import CONFLICT, Met
-from tapgate.doctor.scene import Answer, Bot, Scene, UnreachableError
+from tapgate.doctor.scene import ApiAnswer, DoctorBot, DoctorContext, UnreachableError
 
 SKEW_S = 30.0  # more than the seconds an answer may take, and enough to make a card's times look wrong
 NO_TOKEN = "0:no-token"  # noqa: S105  to see whether anybody answers at all
@@ -21,13 +21,13 @@ PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 class Reached:
     """What getMe brought: an answer, or why there was none."""
 
-    answer: Answer | None
-    bot: Bot | None = None  # only where the token is accepted: there is something to ask further
+    answer: ApiAnswer | None
+    bot: DoctorBot | None = None  # only where the token is accepted: there is something to ask further
     problem: str = ""
     advice: str = ""
 
 
-def reach(scene: Scene, config: Config, token: str) -> Reached:
+def reach(scene: DoctorContext, config: Config, token: str) -> Reached:
     bot = scene.open_bot(config, token or NO_TOKEN)
     try:
         answer = bot.call("getMe")
@@ -36,7 +36,7 @@ def reach(scene: Scene, config: Config, token: str) -> Reached:
     return Reached(answer, bot if token and answer.result is not None else None)
 
 
-def check_reachable(scene: Scene, config: Config, reached: Reached) -> Check:
+def check_reachable(scene: DoctorContext, config: Config, reached: Reached) -> Check:
     name, label = "telegram.reachable", "Telegram"
     host = urlsplit(config.telegram.base_url).netloc.rpartition("@")[2]
     through = " through the proxy" if config.telegram.proxy else ""
@@ -88,7 +88,7 @@ def check_token(reached: Reached, token: Token, met: Met) -> Check:
     return ok(name, label, f"accepted {source}: @{answer.result.get('username', '?')}")
 
 
-def check_clock(scene: Scene, reached: Reached) -> Check:
+def check_clock(scene: DoctorContext, reached: Reached) -> Check:
     name, label = "telegram.clock", "clock"
     date = reached.answer.date if reached.answer is not None else None
     if date is None:
@@ -106,7 +106,7 @@ def check_clock(scene: Scene, reached: Reached) -> Check:
     return ok(name, label, "agrees with Telegram's")
 
 
-def check_poller(scene: Scene, reached: Reached, met: Met) -> Check:
+def check_poller(scene: DoctorContext, reached: Reached, met: Met) -> Check:
     """A running daemon is asked: polling beside it would itself be the second poller."""
     name, label = "telegram.poller", "other pollers"
     advice = (
@@ -152,7 +152,7 @@ def check_poller(scene: Scene, reached: Reached, met: Met) -> Check:
 
 
 def check_telegram(
-    scene: Scene, config: Config | None, *, reached: Reached | None, token: Token, met: Met
+    scene: DoctorContext, config: Config | None, *, reached: Reached | None, token: Token, met: Met
 ) -> Iterator[Check]:
     if config is None or reached is None:
         yield skipped("telegram.reachable", "Telegram", "the config does not say how to reach it")

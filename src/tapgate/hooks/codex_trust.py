@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tapgate.errors import SettingsError
-from tapgate.hooks.registration import Place
+from tapgate.hooks.registration import EntryPlace
 
 EVENTS = {"PermissionRequest": "permission_request", "PreToolUse": "pre_tool_use"}
 
@@ -37,7 +37,7 @@ def read_config(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path}: cannot be read as TOML") from None
 
 
-def trust_of(config: Mapping[str, Any], path: Path, place: Place) -> Trust:
+def trust_of(config: Mapping[str, Any], path: Path, place: EntryPlace) -> Trust:
     """What the config says about the handler at this place of this hooks.json."""
     states = _table(_table(config, "hooks"), "state")
     tail = f"{path.name}:{EVENTS.get(place.event, place.event)}:{place.group}:{place.number}"
@@ -51,7 +51,7 @@ def trust_of(config: Mapping[str, Any], path: Path, place: Place) -> Trust:
     return Trust.TRUSTED if trusted == digest_of(place) else Trust.CHANGED
 
 
-def digest_of(place: Place) -> str:
+def digest_of(place: EntryPlace) -> str:
     """What Codex compares: the entry with its defaults filled in, as compact JSON with sorted keys."""
     handler = {"type": "command", "timeout": 600, "async": False, **place.handler}
     identity: dict[str, Any] = {"event_name": EVENTS.get(place.event, place.event), "hooks": [handler]}

@@ -68,7 +68,7 @@ def guarded_command(config: Config, *, agent: str, deadline_s: float, python: st
 
 
 @dataclass(frozen=True, slots=True)
-class Caller:
+class HookProgram:
     """What a registered command says, as far as it can be read. None is what it does not say."""
 
     interpreter: str | None = None
@@ -78,12 +78,12 @@ class Caller:
     deadline_s: float | None = None
 
 
-def parse_command(command: str) -> Caller:
+def parse_command(command: str) -> HookProgram:
     """Read a command of any version of tapgate."""
     try:
         words = shlex.split(command.removesuffix("; exit 0"))
     except ValueError:
-        return Caller()
+        return HookProgram()
     if "exec" in words:
         words = words[len(words) - words[::-1].index("exec") :]
     given = dict(itertools.pairwise(words))
@@ -91,7 +91,7 @@ def parse_command(command: str) -> Caller:
         deadline_s = float(given["--deadline-s"])
     except (KeyError, ValueError):
         deadline_s = None
-    return Caller(
+    return HookProgram(
         interpreter=words[0] if words and "/" in words[0] else None,
         file=next((word for word in words if word.endswith("tapgate/hook.py")), None),
         socket=given.get("--socket"),

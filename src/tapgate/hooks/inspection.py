@@ -14,8 +14,8 @@ from tapgate.config import Config
 from tapgate.errors import SettingsError
 from tapgate.hooks import codex_trust
 from tapgate.hooks.change import plain, read
-from tapgate.hooks.command import GATE_EVENT, LAUNCHER, TOLD_EVENTS, Caller, parse_command
-from tapgate.hooks.registration import Place, handlers, is_ours, ours, parse_settings
+from tapgate.hooks.command import GATE_EVENT, LAUNCHER, TOLD_EVENTS, HookProgram, parse_command
+from tapgate.hooks.registration import EntryPlace, handlers, is_ours, ours, parse_settings
 from tapgate.hooks.scopes import TITLES, Scope, agent_dir, scopes_of, settings_path
 
 ASKING = "PermissionRequest"
@@ -27,7 +27,7 @@ PLUGIN = "tapgate@"
 TRUST_IT = "Start codex, look at the hook when it asks for a review (or type /hooks), and trust it."
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     OK = "ok"
     WARNING = "warning"
     FAULT = "fault"
@@ -35,7 +35,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    level: Level
+    level: Severity
     sentence: str
     advice: str = ""
 
@@ -74,10 +74,10 @@ def inspect(
             findings += _whole([place for _, place in places], agent=agent, again=again)
     elif agent_dir(agent, environ=environ, home=home).is_dir():
         findings.append(
-            Finding(Level.FAULT, f"{TITLES[agent]} does not ask tapgate: no settings name its hook.", again)
+            Finding(Severity.FAULT, f"{TITLES[agent]} does not ask tapgate: no settings name its hook.", again)
         )
     else:
-        findings.append(Finding(Level.WARNING, f"{TITLES[agent]} does not seem to be used here, or not yet.", again))
+        findings.append(Finding(Severity.WARNING, f"{TITLES[agent]} does not seem to be used here, or not yet.", again))
     if agent == "claude":
         managed = [file for path in _managed(managed_dirs) for file in _read(path, findings)]
         findings += _claude(files, managed)
@@ -91,7 +91,7 @@ def _read(path: Path, faults: list[Finding]) -> list[_File]:
         data = read(path)
         settings = {} if data is None else parse_settings(data, source=path)
     except SettingsError as error:
-        faults.append(Finding(Level.FAULT, str(error), "The agent cannot read it either, and ignores what it says."))
+        faults.append(Finding(Severity.FAULT, str(error), "The agent cannot read it either, and ignores what it says."))
         return []
     return [_File(path, settings)] if isinstance(settings, dict) else []
 
@@ -100,90 +100,90 @@ def _read(path: Path, faults: list[Finding]) -> list[_File]:
 
 
 def _where(
-    places: list[tuple[Path, Place]], plugins: list[Path], *, agent: str, environ: Mapping[str, str]
+    places: list[tuple[Path, EntryPlace]], plugins: list[Path], *, agent: str, environ: Mapping[str, str]
 ) -> Iterator[Finding]:
     asking = [(path, place) for path, place in places if place.event == ASKING]
     for path in dict.fromkeys(path for path, _ in asking):
-        yield Finding(Level.OK, f"{TITLES[agent]} asks tapgate: registered in {path}.")
+        yield Finding(Severity.OK, f"{TITLES[agent]} asks tapgate: registered in {path}.")
     for path, place in places:
         if place.event == GATE_EVENT:
-            yield Finding(Level.OK, f"Every call of {place.matcher or 'any tool'} is asked about, as {path} says.")
+            yield Finding(Severity.OK, f"Every call of {place.matcher or 'any tool'} is asked about, as {path} says.")
     for path in plugins:
         if shutil.which(LAUNCHER, path=environ.get("PATH")) is None:
             yield Finding(
-                Level.FAULT,
+                Severity.FAULT,
                 f"The plugin is enabled in {path}, and {LAUNCHER} is not on the PATH, so it has no opinion.",
                 "Install tapgate (uv tool install tapgate), or put its directory on the PATH.",
             )
         else:
-            yield Finding(Level.OK, f"{TITLES[agent]} asks tapgate: the plugin is enabled in {path}.")
+            yield Finding(Severity.OK, f"{TITLES[agent]} asks tapgate: the plugin is enabled in {path}.")
     if len({place.command for _, place in asking}) + len(plugins[:1]) > 1:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             "tapgate is registered more than once, so that each question comes as several cards: "
             + ", ".join(str(path) for path in dict.fromkeys([*(path for path, _ in asking), *plugins])),
             "Keep one: run tapgate hooks uninstall with the --scope of the other, or disable the plugin.",
         )
 
 
-def _place(config: Config, path: Path, place: Place, *, agent: str, again: str) -> Iterator[Finding]:
+def _place(config: Config, path: Path, place: EntryPlace, *, agent: str, again: str) -> Iterator[Finding]:
     """What is wrong with one entry of ours."""
     caller = parse_command(place.command)
     yield from _caller(config, path, caller, agent=agent, again=again)
     if place.event not in (ASKING, GATE_EVENT):
         return
     if place.handler.get("async"):
-        yield Finding(Level.FAULT, f"{path}: {place.event} is asynchronous, so the answer is not heard.", again)
+        yield Finding(Severity.FAULT, f"{path}: {place.event} is asynchronous, so the answer is not heard.", again)
     if place.event == ASKING and place.matcher not in ("", "*"):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             f"{path}: tapgate is asked about {place.matcher} only.",
             "Take the matcher out to be asked about every tool.",
         )
     timeout_s = place.handler.get("timeout", DEFAULT_TIMEOUT_S)
     if not isinstance(timeout_s, int | float) or isinstance(timeout_s, bool):
-        yield Finding(Level.FAULT, f"{path}: the timeout of {place.event} is not a number.", again)
+        yield Finding(Severity.FAULT, f"{path}: the timeout of {place.event} is not a number.", again)
     elif timeout_s < config.timeout_s:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             f"{path}: {TITLES[agent]} ends the hook of {place.event} after {timeout_s:g} s; "
             f"tapgate's timeout_s is {config.timeout_s}.",
             again,
         )
     elif timeout_s != config.timeout_s or caller.deadline_s not in (None, config.deadline_s):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             f"{path}: {place.event} was registered for another time than timeout_s = {config.timeout_s} in the config.",
             again,
         )
 
 
-def _caller(config: Config, path: Path, caller: Caller, *, agent: str, again: str) -> Iterator[Finding]:
+def _caller(config: Config, path: Path, caller: HookProgram, *, agent: str, again: str) -> Iterator[Finding]:
     """Whether the command leads anywhere."""
     if caller.interpreter is not None and not os.access(caller.interpreter, os.X_OK):
         yield Finding(
-            Level.FAULT, f"{path}: the interpreter {caller.interpreter} is gone, so there is no opinion.", again
+            Severity.FAULT, f"{path}: the interpreter {caller.interpreter} is gone, so there is no opinion.", again
         )
     if caller.file is not None and not os.access(caller.file, os.R_OK):
-        yield Finding(Level.FAULT, f"{path}: the hook file {caller.file} is gone, so there is no opinion.", again)
+        yield Finding(Severity.FAULT, f"{path}: the hook file {caller.file} is gone, so there is no opinion.", again)
     if caller.agent not in (None, agent):
-        yield Finding(Level.FAULT, f"{path}: the hook speaks the dialect of {caller.agent}.", again)
+        yield Finding(Severity.FAULT, f"{path}: the hook speaks the dialect of {caller.agent}.", again)
     if caller.socket not in (None, str(config.socket_path)):
         yield Finding(
-            Level.FAULT,
+            Severity.FAULT,
             f"{path}: the hook asks at {caller.socket}, and the daemon listens at {config.socket_path}.",
             again,
         )
 
 
-def _whole(places: list[Place], *, agent: str, again: str) -> Iterator[Finding]:
+def _whole(places: list[EntryPlace], *, agent: str, again: str) -> Iterator[Finding]:
     events = {place.event for place in places}
     if ASKING not in events:
-        yield Finding(Level.FAULT, f"{TITLES[agent]} does not ask tapgate: {ASKING} is not registered.", again)
+        yield Finding(Severity.FAULT, f"{TITLES[agent]} does not ask tapgate: {ASKING} is not registered.", again)
     missing = [event for event in TOLD_EVENTS if event not in events] if agent == "claude" else []
     if missing:
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             f"tapgate is not told of {', '.join(missing)}: a card may stay open after an answer at the terminal.",
             again,
         )
@@ -214,7 +214,7 @@ def _claude(files: list[_File], managed: list[_File]) -> Iterator[Finding]:
     for file in managed:
         if file.settings.get("allowManagedHooksOnly") is True:
             yield Finding(
-                Level.FAULT,
+                Severity.FAULT,
                 f"{file.path}: allowManagedHooksOnly is on, so Claude Code runs no hook but your administrator's.",
                 "Ask your administrator to register tapgate's hook there (tapgate hooks print).",
             )
@@ -222,7 +222,7 @@ def _claude(files: list[_File], managed: list[_File]) -> Iterator[Finding]:
         if "disableAllHooks" in file.settings:
             if file.settings["disableAllHooks"] is True:
                 yield Finding(
-                    Level.FAULT,
+                    Severity.FAULT,
                     f"{file.path}: disableAllHooks is on, so Claude Code asks nobody.",
                     "Take disableAllHooks out of it.",
                 )
@@ -232,7 +232,7 @@ def _claude(files: list[_File], managed: list[_File]) -> Iterator[Finding]:
         for place in handlers(file.settings):
             if place.event == ASKING and not is_ours(place.handler):
                 yield Finding(
-                    Level.WARNING,
+                    Severity.WARNING,
                     f"{file.path}: another hook answers permission requests as well ({_name(place)}); "
                     "the first answer wins.",
                     "Take it out if it decides by itself; leave it if it only notifies.",
@@ -247,20 +247,20 @@ def _mode(strongest: list[_File]) -> Iterator[Finding]:
             continue
         if mode == "dontAsk":
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 f"{file.path}: permissions.defaultMode is dontAsk: what no rule allows is denied, and nobody is asked.",
                 "Set it to default to be asked.",
             )
         if mode == "bypassPermissions":
             yield Finding(
-                Level.WARNING,
+                Severity.WARNING,
                 f"{file.path}: permissions.defaultMode is bypassPermissions: everything runs, and nobody is asked.",
                 "Set it to default to be asked, or use tapgate hooks install --gate 'Bash|Write|Edit'.",
             )
         return
 
 
-def _name(place: Place) -> str:
+def _name(place: EntryPlace) -> str:
     command = " ".join(
         str(place.handler.get("command") or place.handler.get("url") or place.handler.get("type")).split()
     )
@@ -270,51 +270,53 @@ def _name(place: Place) -> str:
 # What Codex's say
 
 
-def _codex(places: list[tuple[Path, Place]], *, environ: Mapping[str, str], home: Path, cwd: Path) -> Iterator[Finding]:
+def _codex(
+    places: list[tuple[Path, EntryPlace]], *, environ: Mapping[str, str], home: Path, cwd: Path
+) -> Iterator[Finding]:
     folder = agent_dir("codex", environ=environ, home=home)
     try:
         state = codex_trust.read_config(folder / "config.toml")
     except SettingsError as error:
-        yield Finding(Level.WARNING, str(error), "Whether the hook is trusted cannot be told.")
+        yield Finding(Severity.WARNING, str(error), "Whether the hook is trusted cannot be told.")
         return
     if codex_trust.hooks_are_off(state):
         yield Finding(
-            Level.FAULT,
+            Severity.FAULT,
             f"{folder / 'config.toml'}: hooks are off in [features], so Codex asks nobody.",
             "Take that line out of it.",
         )
     if codex_trust.never_asks(state):
         yield Finding(
-            Level.WARNING,
+            Severity.WARNING,
             f"{folder / 'config.toml'}: approval_policy is never, so Codex asks nobody.",
             "Set it to on-request to be asked.",
         )
     for path, place in places:
         if path.parent != folder and not codex_trust.trusts_project(state, cwd):
             yield Finding(
-                Level.FAULT,
+                Severity.FAULT,
                 f"{path}: Codex does not read it, because this project is not trusted.",
                 "Start codex here and trust the project, or use --scope user.",
             )
         match codex_trust.trust_of(state, path, place):
             case codex_trust.Trust.TRUSTED:
-                yield Finding(Level.OK, "Codex trusts the hook.")
+                yield Finding(Severity.OK, "Codex trusts the hook.")
             case codex_trust.Trust.DISABLED:
                 yield Finding(
-                    Level.FAULT, "The hook is switched off in Codex.", "In Codex, type /hooks and turn it on."
+                    Severity.FAULT, "The hook is switched off in Codex.", "In Codex, type /hooks and turn it on."
                 )
             case codex_trust.Trust.CHANGED:
                 yield Finding(
-                    Level.FAULT,
+                    Severity.FAULT,
                     "The hook is another than the one you have trusted, so Codex does not run it.",
                     TRUST_IT,
                 )
             case codex_trust.Trust.UNKNOWN:
                 yield Finding(
-                    Level.FAULT,
+                    Severity.FAULT,
                     "Codex has not been told to trust the hook, so it does not run it.",
                     TRUST_IT,
                 )
 
 
-__all__ = ["ASKING", "Finding", "Level", "Scope", "inspect"]
+__all__ = ["ASKING", "Finding", "Scope", "Severity", "inspect"]

@@ -25,7 +25,7 @@ _OURS = re.compile(r"""(?<![^/\s'"])(?:tapgate/hook\.py|tapgate\.hook|tapgate-ho
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EntryPlace:
     """One of tapgate's handlers in somebody's settings: which event, which group of handlers, which one in it."""
 
     event: str
@@ -47,7 +47,7 @@ def is_ours(handler: object) -> bool:
     return any(isinstance(word, str) and _OURS.search(word) for word in words)
 
 
-def handlers(settings: object) -> Iterator[Place]:
+def handlers(settings: object) -> Iterator[EntryPlace]:
     """Every handler in these settings, ours or not, in the order in which they stand there."""
     hooks = settings.get("hooks") if isinstance(settings, dict) else None
     for event, groups in hooks.items() if isinstance(hooks, dict) else ():
@@ -56,14 +56,14 @@ def handlers(settings: object) -> Iterator[Place]:
             matcher = group.get("matcher") if isinstance(group, dict) else None
             for place, handler in enumerate(inside if isinstance(inside, list) else ()):
                 if isinstance(handler, dict):
-                    yield Place(event, number, place, matcher if isinstance(matcher, str) else "", handler)
+                    yield EntryPlace(event, number, place, matcher if isinstance(matcher, str) else "", handler)
 
 
-def ours(settings: object, event: str | None = None) -> list[Place]:
+def ours(settings: object, event: str | None = None) -> list[EntryPlace]:
     return [place for place in handlers(settings) if is_ours(place.handler) and event in (None, place.event)]
 
 
-def events_of(data: bytes | None) -> dict[str, list[Place]]:
+def events_of(data: bytes | None) -> dict[str, list[EntryPlace]]:
     """Our entries in what a file holds, by event; none where it cannot be read."""
     try:
         found = ours(jsontext.parse((data or b"").decode().removeprefix(BOM)))
@@ -169,7 +169,7 @@ def _update(text: str, wanted: tuple[Registration, ...]) -> str:
     return text
 
 
-def _brought_up_to_date(text: str, place: Place, entry: Registration) -> str:
+def _brought_up_to_date(text: str, place: EntryPlace, entry: Registration) -> str:
     kept = {key: value for key, value in place.handler.items() if key not in OUR_KEYS or key in entry.handler}
     handler = {**kept, **entry.handler}
     group = ("hooks", place.event, place.group)
@@ -183,7 +183,7 @@ def _brought_up_to_date(text: str, place: Place, entry: Registration) -> str:
     return text
 
 
-def _without(text: str, place: Place) -> str:
+def _without(text: str, place: EntryPlace) -> str:
     """Without this handler, and without the group, the event and the table that held nothing else."""
     path: list[str | int] = ["hooks", place.event, place.group, "hooks", place.number]
     text = jsontext.remove(text, path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tapgate.hooks.change import Change, apply
-from tapgate.hooks.inspection import Finding, Level, inspect
+from tapgate.hooks.inspection import Finding, Severity, inspect
 from tapgate.hooks.registration import check_gate, events_of, plan_install, plan_uninstall
 from tapgate.hooks.scopes import AGENTS, TITLES, Scope, agent_dir, settings_path
 
@@ -12,8 +12,8 @@ __all__ = [
     "TITLES",
     "Change",
     "Finding",
-    "Level",
     "Scope",
+    "Severity",
     "agent_dir",
     "apply",
     "check_gate",

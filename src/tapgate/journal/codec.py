@@ -16,10 +16,10 @@ _TELLING = ("command", "file_path", "notebook_path", "path", "url", "query", "pa
 
 MOST_SECONDS = 1e11  # the year 5138: beyond it clocks overflow
 
-Text = str | bytes
+JsonText = str | bytes
 
 
-def encode_text(text: str) -> Text:
+def encode_text(text: str) -> JsonText:
     """What SQLite can hold: agents may send lone surrogates, which UTF-8 refuses; such a text is kept as bytes."""
     try:
         text.encode()
@@ -28,7 +28,7 @@ def encode_text(text: str) -> Text:
     return text
 
 
-def decode_text(held: Text) -> str:
+def decode_text(held: JsonText) -> str:
     return held.decode("utf-8", "surrogatepass") if isinstance(held, bytes) else str(held)
 
 
@@ -39,7 +39,7 @@ def decode_number(held: object) -> float:
     return held
 
 
-def readable(held: Text) -> str:
+def readable(held: JsonText) -> str:
     """The same for people: always printable as UTF-8, a lone surrogate as its escape."""
     return decode_text(held).encode("utf-8", "backslashreplace").decode()
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from tapgate.desk.memory import Remembered
 from tapgate.journal.codec import decode_caller, decode_input, decode_number, decode_text, readable
 from tapgate.journal.ledger import read_answer
-from tapgate.model import Act, Call, Caller, Copy, Outcome, Prompt, Ran, Request
+from tapgate.model import Action, Caller, Copy, Outcome, Prompt, Ran, Request, ToolCall
 
 Parse = Callable[[str, Caller, bytes], Request]
 
@@ -84,7 +84,7 @@ def _decode(connection: sqlite3.Connection, row: sqlite3.Row, parse: Parse) -> R
         version=int(row["version"]),
         copies=tuple((copy, shown) for copy, shown, user, *_ in messages if not user),
         prompts=tuple(
-            (copy, Prompt(user, Act(purpose), question)) for copy, _, user, purpose, question in messages if user
+            (copy, Prompt(user, Action(purpose), question)) for copy, _, user, purpose, question in messages if user
         ),
     )
 
@@ -99,7 +99,7 @@ def _decode_request(row: sqlite3.Row, parse: Parse, *, with_input: bool) -> Requ
             id=request_id,
             caller=caller,
             event=decode_text(row["event"]),
-            call=Call(
+            call=ToolCall(
                 session_id=decode_text(row["session_id"]),
                 agent_id=decode_text(row["agent_id"]),
                 tool=decode_text(row["tool"]),

@@ -28,7 +28,7 @@ from tapgate.journal.retention import drop_expired
 from tapgate.journal.trail import TrailQuery, TrailRow, read_trail
 
 ResultT = TypeVar("ResultT")
-Job = Callable[[sqlite3.Connection], ResultT]
+StoreJob = Callable[[sqlite3.Connection], ResultT]
 
 
 class Store:
@@ -113,7 +113,7 @@ class Store:
     def _drop_expired(self, connection: sqlite3.Connection) -> int:
         return drop_expired(connection, now=self._wall(), keep_days=self._keep_days, keep_inputs=self._keep_inputs)
 
-    def _try_read(self, job: Job[ResultT], *, default: ResultT) -> ResultT:
+    def _try_read(self, job: StoreJob[ResultT], *, default: ResultT) -> ResultT:
         """For what the daemon can do without: a fault is reported once, and there is nothing to read."""
         before = self.failure
         timeout_s = self._patience.timeout_s(patient=True)  # this happens at the start only, before anybody waits
@@ -124,7 +124,9 @@ class Store:
                 self._report(str(error))
             return default
 
-    def _try_write(self, job: Job[ResultT], *, default: ResultT, report: bool = True, patient: bool = False) -> ResultT:
+    def _try_write(
+        self, job: StoreJob[ResultT], *, default: ResultT, report: bool = True, patient: bool = False
+    ) -> ResultT:
         before = self.failure
         try:
             return self._write(job, patient=patient)
@@ -133,7 +135,7 @@ class Store:
                 self._report(str(error))
             return default
 
-    def _write(self, job: Job[ResultT], *, patient: bool) -> ResultT:
+    def _write(self, job: StoreJob[ResultT], *, patient: bool) -> ResultT:
         timeout_s = self._patience.timeout_s(patient=patient)
 
         def write() -> ResultT:

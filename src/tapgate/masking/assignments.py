@@ -14,8 +14,8 @@ from enum import Enum
 from tapgate.masking.names import (
     CUE,
     RANDOM,
-    Kind,
-    Level,
+    Certainty,
+    SecretKind,
     is_made,
     is_mixed,
     is_monotonous,
@@ -48,7 +48,7 @@ class Find:
 
     start: int
     end: int
-    kind: Kind
+    kind: SecretKind
     how: How = How.NAME
 
     @property
@@ -58,11 +58,11 @@ class Find:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ValuePlace:
     """Where a value was met: what is told about it, besides its characters."""
 
     name: str
-    level: Level
+    level: Certainty
     flag: bool = False  # behind an option and a blank
     colon: bool = False
     tight: bool = True  # no blank around the sign
@@ -108,7 +108,7 @@ _NOT_A_SECRET = re.compile(
     r"[\s,;)\]}]|-----BEGIN|--[a-z]|pass:|[a-z][a-z0-9+.-]*://|:|.{0,80}?(?:\\[wWdDsSb]|\[\^|\(\?[:=!P])"
 )
 _NUMBER = re.compile(r"[\d._]+")
-_LEAST = {Level.SURE: 3, Level.FIRM: 6, Level.VAGUE: 12}
+_LEAST = {Certainty.SURE: 3, Certainty.FIRM: 6, Certainty.VAGUE: 12}
 
 _RANDOM = re.compile(
     r"(?:=>?|:(?=[ \t\"'\\]))[ \t]*+(?P<quote>\\{0,7}[\"'])?+(?P<secret>[A-Za-z0-9+/_-]{20,128}+={0,2}+)"
@@ -156,22 +156,22 @@ def _assigned(text: str, left: int, right: int) -> Find | None:
     level, kind = said
     if before.endswith("<") and text.startswith(">", right):
         inner = _XML.match(text, right + 1)
-        place = _Place(name, level, quoted=True)
+        place = _ValuePlace(name, level, quoted=True)
         return _judged(text, place, kind, inner.span()) if inner else None
     sign = _SIGN.match(text, right)
     if sign is not None:
         if sign["sign"].startswith("=") and not sign["before"] and sign["after"]:
             return None  # for a shell, `PASSWORD= something` runs something
         colon = sign["sign"] == ":"
-        place = _Place(name, level, colon=colon, tight=not (sign["before"] or sign["after"]))
+        place = _ValuePlace(name, level, colon=colon, tight=not (sign["before"] or sign["after"]))
         return _valued(text, place, kind, sign.end())
     blanks = _BLANKS.match(text, right)
     if blanks is not None and (raw.startswith("-") or _SETTER.search(before)):
-        return _valued(text, _Place(name, level, flag=True), kind, blanks.end())
+        return _valued(text, _ValuePlace(name, level, flag=True), kind, blanks.end())
     return None
 
 
-def _valued(text: str, place: _Place, kind: Kind, start: int) -> Find | None:
+def _valued(text: str, place: _ValuePlace, kind: SecretKind, start: int) -> Find | None:
     opening = _OPEN.match(text, start)
     if opening is None:
         return None if place.colon and place.tight else _bare(text, place, kind, start)  # user:name, not `name: value`
@@ -186,7 +186,7 @@ def _valued(text: str, place: _Place, kind: Kind, start: int) -> Find | None:
     return _judged(text, place, kind, inner.span())
 
 
-def _bare(text: str, place: _Place, kind: Kind, start: int) -> Find | None:
+def _bare(text: str, place: _ValuePlace, kind: SecretKind, start: int) -> Find | None:
     head, rest = (_ENV, _ENV_REST) if place.env else (_BARE, _BARE_REST)
     value = head.match(text, start)
     found = _judged(text, place, kind, value.span()) if value else None
@@ -194,19 +194,19 @@ def _bare(text: str, place: _Place, kind: Kind, start: int) -> Find | None:
     return replace(found, end=whole.end()) if found and whole else None
 
 
-def _judged(text: str, place: _Place, kind: Kind, span: tuple[int, int]) -> Find | None:
+def _judged(text: str, place: _ValuePlace, kind: SecretKind, span: tuple[int, int]) -> Find | None:
     return Find(*span, kind) if _is_secret(text, place, *span) else None
 
 
-def _is_secret(text: str, place: _Place, start: int, end: int) -> bool:
+def _is_secret(text: str, place: _ValuePlace, start: int, end: int) -> bool:
     value = text[start : min(end, start + _JUDGED_BY)]
     if len(value) < _LEAST[place.level] or value.casefold() == place.name.casefold():
         return False
     if is_reference(value) or is_placeholder(value) or is_path(value) or _NOT_A_SECRET.match(value):
         return False
-    if place.level is not Level.SURE and is_monotonous(value):
+    if place.level is not Certainty.SURE and is_monotonous(value):
         return False
-    if place.level is Level.VAGUE:
+    if place.level is Certainty.VAGUE:
         return is_made(value) and (place.quoted or not _IDENTIFIERS.fullmatch(value))
     if place.env:
         return True
@@ -218,7 +218,7 @@ def _is_secret(text: str, place: _Place, start: int, end: int) -> bool:
         return False
     if _NUMBER.fullmatch(value):
         typed = place.tight or place.colon or place.flag
-        return place.level is Level.SURE and value.isdigit() and len(value) > 3 and typed
+        return place.level is Certainty.SURE and value.isdigit() and len(value) > 3 and typed
     if place.flag:
         return not is_prose_word(value) and (not is_plain(value) or _is_secret_word(place, value))
     if place.colon:
@@ -226,25 +226,25 @@ def _is_secret(text: str, place: _Place, start: int, end: int) -> bool:
     return _is_secret_bare(text, place, value, end)
 
 
-def _is_name(place: _Place, value: str) -> bool:
+def _is_name(place: _ValuePlace, value: str) -> bool:
     """Of a variable, a type, an entry in a store: ACCESS_TOKEN_1, PKCS7PrivateKeyTypes, storage-v1-client."""
-    if place.level is Level.SURE:
+    if place.level is Certainty.SURE:
         return _UPPER_SNAKE.fullmatch(value) is not None
     if _KEBAB.fullmatch(value):
         return True
     return not value.islower() and _IDENTIFIERS.fullmatch(value) is not None and CUE.search(value) is not None
 
 
-def _is_secret_word(place: _Place, value: str) -> bool:
+def _is_secret_word(place: _ValuePlace, value: str) -> bool:
     """Letters only. A password may be a word; a token's value is more often the name of something."""
-    if place.level is Level.SURE:
+    if place.level is Certainty.SURE:
         return value.isalpha() or not CUE.search(value)
     if value.count(" ") >= 11:
         return True  # the words of a wallet
     return value.isalpha() and len(value) >= 10 and (value.islower() or value.isupper())
 
 
-def _is_secret_behind_colon(text: str, place: _Place, value: str, end: int) -> bool:
+def _is_secret_behind_colon(text: str, place: _ValuePlace, value: str, end: int) -> bool:
     """`password: hunter2` in YAML and headers; but `password: string` and "Password: at least 8 characters"."""
     ends_line = _ENDS_LINE.match(text, end) is not None or _ENDS_STRING.match(text, end) is not None
     if not ends_line and not _ENDS_ENTRY.match(text, end):
@@ -252,20 +252,25 @@ def _is_secret_behind_colon(text: str, place: _Place, value: str, end: int) -> b
     if _PATH_OF_NAMES.fullmatch(value):
         return False
     if is_plain(value):
-        return place.level is Level.SURE and ends_line and (value.islower() or place.name.isupper()) and value.isalpha()
-    return place.level is Level.SURE or (len(value) >= 8 and is_mixed(value))
+        return (
+            place.level is Certainty.SURE
+            and ends_line
+            and (value.islower() or place.name.isupper())
+            and value.isalpha()
+        )
+    return place.level is Certainty.SURE or (len(value) >= 8 and is_mixed(value))
 
 
-def _is_secret_bare(text: str, place: _Place, value: str, end: int) -> bool:
+def _is_secret_bare(text: str, place: _ValuePlace, value: str, end: int) -> bool:
     """`password=hunter2` in settings and connection strings; but `token = next(tokens)` and `f(password=password)`."""
     if is_plain(value):
         ends = end == len(text) or text[end] in " \t\r\n;&\"'\\"
-        return place.level is Level.SURE and place.tight and ends and value.isalpha()
+        return place.level is Certainty.SURE and place.tight and ends and value.isalpha()
     if _PATH_OF_NAMES.fullmatch(value):
         return False
     if _IDENTIFIERS.fullmatch(value):
         digits = sum(character.isdigit() for character in value)
-        return digits > 0 and (place.level is Level.SURE or (digits > 1 and len(value) >= 10 and is_made(value)))
+        return digits > 0 and (place.level is Certainty.SURE or (digits > 1 and len(value) >= 10 and is_made(value)))
     return is_mixed(value) and (place.tight or value[0].isalnum())
 
 

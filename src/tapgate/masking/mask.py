@@ -35,8 +35,8 @@ from tapgate.masking.names import (
     NAMED,
     PRIVATE_KEY,
     RANDOM_PIECE,
-    Kind,
-    Level,
+    Certainty,
+    SecretKind,
     is_mixed,
     is_monotonous,
     is_opaque,
@@ -255,7 +255,7 @@ def _mask_named(text: str, name: str) -> Masked:
     if name.lower().endswith("authorization"):
         kind = AUTHORIZATION
         start = scheme.end() if (scheme := SCHEME.match(text)) else 0
-    elif level is Level.VAGUE and kind is not COOKIE and not (len(text) >= _SHOWN_FROM and is_mixed(text)):
+    elif level is Certainty.VAGUE and kind is not COOKIE and not (len(text) >= _SHOWN_FROM and is_mixed(text)):
         return mask_text(text)
     if kind is COOKIE and _COOKIES_ONLY.fullmatch(text) and not _MASK.search(text):
         return Masked(_COOKIE_VALUE.sub(lambda value: _mask(value[0], COOKIE), text), (COOKIE.said,))
@@ -267,7 +267,7 @@ def _mask_named(text: str, name: str) -> Masked:
     return Masked(text[:start] + _mask(text[start:], kind), (kind.said,))
 
 
-def _mask(secret: str, kind: Kind) -> str:
+def _mask(secret: str, kind: SecretKind) -> str:
     size = len(secret)
     if size < _SHOWN_FROM:
         return f"‹{kind.label}›"
@@ -275,7 +275,7 @@ def _mask(secret: str, kind: Kind) -> str:
     return f"{secret[:shown]}‹{kind.label}, {size} chars›{secret[size - shown :]}"
 
 
-def _shown(size: int, kind: Kind) -> int:
+def _shown(size: int, kind: SecretKind) -> int:
     """Characters at each end. A quarter of the secret at most, so that the rest is still out of reach."""
     return min(_MOST_SHOWN, size // 8) if kind.ends and size >= _SHOWN_FROM else 0
 
@@ -399,7 +399,7 @@ def _after(sign: str, inside: str) -> str:
 
 
 def _echoes(text: str, finds: list[Find]) -> Iterator[Find]:
-    known: dict[str, Kind] = {}
+    known: dict[str, SecretKind] = {}
     for find in finds:
         secret = text[find.start : find.end]
         if len(secret) >= _ECHO_FROM and find.kind.ends and is_mixed(secret):

@@ -13,7 +13,7 @@ from itertools import groupby
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SecretKind:
     """`said` goes into sentences ("a GitHub token"), `label` into the mask. Without `ends` nothing of it is shown."""
 
     said: str
@@ -25,7 +25,7 @@ class Kind:
             object.__setattr__(self, "label", self.said.split(" ", 1)[1])
 
 
-class Level(IntEnum):
+class Certainty(IntEnum):
     """How sure a name is. The less sure, the more the value has to look like a secret."""
 
     VAGUE = 1  # auth, sid: only mixed values
@@ -33,13 +33,13 @@ class Level(IntEnum):
     SURE = 3  # password: nearly anything
 
 
-PASSWORD = Kind("a password")
-TOKEN = Kind("a token")
-SECRET = Kind("a secret")
-KEY = Kind("a key")
-PRIVATE_KEY = Kind("a private key", ends=False)
-COOKIE = Kind("a cookie")
-RANDOM = Kind("a likely secret")
+PASSWORD = SecretKind("a password")
+TOKEN = SecretKind("a token")
+SECRET = SecretKind("a secret")
+KEY = SecretKind("a key")
+PRIVATE_KEY = SecretKind("a private key", ends=False)
+COOKIE = SecretKind("a cookie")
+RANDOM = SecretKind("a likely secret")
 NAMED = (PASSWORD, TOKEN, SECRET, KEY, PRIVATE_KEY, COOKIE, RANDOM)
 
 
@@ -163,15 +163,15 @@ _DIGITS = re.compile(r"\d+")
 _SEPARATORS = re.compile(r"[-_/+]")
 
 
-def name_says(name: str) -> tuple[Level, Kind] | None:
+def name_says(name: str) -> tuple[Certainty, SecretKind] | None:
     """Whether a variable, field, flag or header of this name holds a secret, and what to call it."""
     return _name_says(name[-96:])  # its end tells, and the cache stays small
 
 
 @lru_cache(maxsize=2048)
-def _name_says(name: str) -> tuple[Level, Kind] | None:
+def _name_says(name: str) -> tuple[Certainty, SecretKind] | None:
     if any(word in name.lower() for word in _SURE_ELSEWHERE):
-        return Level.SURE, PASSWORD
+        return Certainty.SURE, PASSWORD
     words = [word.lower() for word in _WORDS.findall(name)]
     while len(words) > 1 and words[-1].isdigit():
         words.pop()
@@ -179,22 +179,22 @@ def _name_says(name: str) -> tuple[Level, Kind] | None:
         return None
     for word in words:
         if word in _SURE_WORDS or word.endswith(_SURE_ENDINGS):
-            return Level.SURE, PASSWORD
+            return Certainty.SURE, PASSWORD
     key = _key_says(words)
     if key is not None:
-        return Level.FIRM, key
+        return Certainty.FIRM, key
     for word in reversed(words):
         if word in _FIRM_WORDS and (word != "pass" or word == words[-1]):
-            return Level.FIRM, _FIRM_WORDS[word]
+            return Certainty.FIRM, _FIRM_WORDS[word]
         for ending, kind in _FIRM_ENDINGS:
             if word.endswith(ending):
-                return Level.FIRM, kind
+                return Certainty.FIRM, kind
     if words[-1] in _VAGUE_WORDS:
-        return Level.VAGUE, _VAGUE_WORDS[words[-1]]
+        return Certainty.VAGUE, _VAGUE_WORDS[words[-1]]
     return None
 
 
-def _key_says(words: list[str]) -> Kind | None:
+def _key_says(words: list[str]) -> SecretKind | None:
     for index, word in enumerate(words):
         owner = words[index - 1] if word == "key" and index else word.removesuffix("key") if word != "key" else ""
         if owner != word and owner in _KEY_OWNERS:

@@ -9,19 +9,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tapgate.masking.names import PASSWORD, TOKEN, Kind
+from tapgate.masking.names import PASSWORD, TOKEN, SecretKind
 
-URL_PASSWORD = Kind("a password in a URL", "password")
-URL_SECRET = Kind("a secret in a URL", "secret")
-AUTHORIZATION = Kind("a login in a header", "login")
-AWS_SECRET = Kind("an AWS secret key")
+URL_PASSWORD = SecretKind("a password in a URL", "password")
+URL_SECRET = SecretKind("a secret in a URL", "secret")
+AUTHORIZATION = SecretKind("a login in a header", "login")
+AWS_SECRET = SecretKind("an AWS secret key")
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The group `secret` is hidden, or all of the match where there is none."""
 
-    kind: Kind
+    kind: SecretKind
     pattern: re.Pattern[str]
     cues: tuple[str, ...]
     digits: int = 0  # at least so many, where the rest of the shape could be words as well
@@ -43,7 +43,7 @@ _A = "[A-Za-z0-9]"
 
 
 def _shape(said: str, pattern: str, *cues: str, digits: int = 0) -> Shape:
-    return Shape(Kind(said), re.compile(pattern), cues, digits)
+    return Shape(SecretKind(said), re.compile(pattern), cues, digits)
 
 
 TOKENS = (
@@ -143,7 +143,7 @@ def _option(tools: str, option: str) -> str:
 
 
 def _context(
-    kind: Kind,
+    kind: SecretKind,
     pattern: str,
     *cues: str,
     digits: int = 0,

@@ -8,13 +8,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from tapgate.model import Background, Findings, Request, Risk
+from tapgate.model import Context, Findings, Request, Risk
 from tapgate.risk.files import Touch
 from tapgate.risk.hidden import HIDDEN_TEXT, RUNS_HIDDEN, hidden_texts, runs_in_changed_file
 from tapgate.risk.links import Links, NoLinks, follow_links, with_real_project
 from tapgate.risk.paths import Ground, ground
 from tapgate.risk.rules import RULES, Rule
-from tapgate.risk.scene import Scene, scene_of_commands, touch_of
+from tapgate.risk.scene import RiskInput, scene_of_commands, touch_of
 from tapgate.shell.calls import UNKNOWN
 from tapgate.shell.parser import MAX_CHARS
 from tapgate.shell.walk import read_commands
@@ -79,10 +79,10 @@ def examine_request(request: Request, *, home: str, links: Links) -> Findings:
     return examine(request.call.tool, request.input, cwd=request.cwd, project=request.project, home=home, links=links)
 
 
-def with_changed_file(risks: tuple[Risk, ...], background: Background) -> tuple[Risk, ...]:
+def with_changed_file(risks: tuple[Risk, ...], context: Context) -> tuple[Risk, ...]:
     """The same, and whether the file that the call would change runs what is hidden in it."""
     rule = next(rule for rule in RULES if rule.name == RUNS_HIDDEN)
-    if any(risk.name == rule.name for risk in risks) or not runs_in_changed_file(background):
+    if any(risk.name == rule.name for risk in risks) or not runs_in_changed_file(context):
         return risks
     return (Risk(rule.name, rule.sentence, rule.asks_twice, rule.reveals), *risks)
 
@@ -102,7 +102,7 @@ def _readable(sentence: str) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in sentence)
 
 
-def _scene(tool: str, fields: Mapping[str, Any], cwd: str, where: Ground) -> Scene:
+def _scene(tool: str, fields: Mapping[str, Any], cwd: str, where: Ground) -> RiskInput:
     command = _command(fields)
     if tool == "apply_patch" and command is not None:
         return _of_patch(command, cwd, where)
@@ -115,13 +115,13 @@ def _scene(tool: str, fields: Mapping[str, Any], cwd: str, where: Ground) -> Sce
         return _with_patches(scene, where)
     if tool in ("WebFetch", "web_fetch", "WebSearch"):
         url = fields.get("url")
-        return Scene(where, url=_plain(url)[:4096] if isinstance(url, str) else "")
+        return RiskInput(where, url=_plain(url)[:4096] if isinstance(url, str) else "")
     paths = list(_paths(fields))
     touches = tuple(touch_of(path, tool=tool, cwd=cwd, ground=where) for path in paths[:MAX_PATHS])
     cut = len(paths) > MAX_PATHS
     if _WRITING.search(tool.rsplit("__", 1)[-1].lower()):
-        return Scene(where, writes=touches, cut=cut)
-    return Scene(where, reads=touches, cut=cut)
+        return RiskInput(where, writes=touches, cut=cut)
+    return RiskInput(where, reads=touches, cut=cut)
 
 
 _OWN_FORMS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "Read", "Glob", "Grep", "LS", "Task", "Agent"})
@@ -154,13 +154,13 @@ def _plain(text: str) -> str:
     return text[: MAX_CHARS + 1].replace(UNKNOWN, " ")
 
 
-def _of_patch(patch: str, cwd: str, where: Ground) -> Scene:
+def _of_patch(patch: str, cwd: str, where: Ground) -> RiskInput:
     found = [match[1] or match[2] for match in _PATCHED.finditer(patch)]
     touches = tuple(touch_of(path.strip(), tool="apply_patch", cwd=cwd, ground=where) for path in found[:MAX_PATHS])
-    return Scene(where, writes=touches, cut=len(found) > MAX_PATHS or len(patch) > MAX_CHARS)
+    return RiskInput(where, writes=touches, cut=len(found) > MAX_PATHS or len(patch) > MAX_CHARS)
 
 
-def _with_patches(scene: Scene, where: Ground) -> Scene:
+def _with_patches(scene: RiskInput, where: Ground) -> RiskInput:
     """Codex also runs apply_patch as a command."""
     touches: tuple[Touch, ...] = ()
     for call in scene.calls:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from tapgate.risk.paths import Ground, Kind, kind_of
+from tapgate.risk.paths import Ground, PathKind, kind_of
 from tapgate.shell.calls import UNKNOWN, Arg, Call, absolute, names, sort_options
 from tapgate.shell.interpreters import CODE_FLAGS, code_of
 from tapgate.shell.wrappers import git_words
@@ -193,7 +193,9 @@ _DELETED_IN_CODE = re.compile(r"(?:remove|unlink|unlinkSync|rmdir|File\.delete)\
 _WRITES_IN_CODE = re.compile(
     r"write|['\"][wax]b?\+?['\"]|unlink|remove|rename|dump|chmod|copy|move|rmtree|mkdir|symlink"
 )
-_GUARDED = frozenset({Kind.TAPGATE, Kind.AGENT, Kind.DEVICE, Kind.SYSTEM, Kind.CREDENTIAL, Kind.STARTUP})
+_GUARDED = frozenset(
+    {PathKind.TAPGATE, PathKind.AGENT, PathKind.DEVICE, PathKind.SYSTEM, PathKind.CREDENTIAL, PathKind.STARTUP}
+)
 
 
 def _written_by_code(code: str, ground: Ground) -> list[Arg]:

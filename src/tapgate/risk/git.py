@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tapgate.risk.scene import Scene
+from tapgate.risk.scene import RiskInput
 from tapgate.shell.calls import Arg, Call, Options, sort_options
 from tapgate.shell.wrappers import GIT_COMMAND_KEYS, git_words
 
@@ -19,7 +19,7 @@ def git_call(call: Call) -> tuple[str, Options, tuple[Arg, ...]] | None:
     return words[0].text, sort_options(words[1:], "mCFctoSu" if words[0].text == "commit" else ""), words[1:]
 
 
-def force_push(call: Call, scene: Scene) -> str | None:
+def force_push(call: Call, scene: RiskInput) -> str | None:
     git = git_call(call)
     if git is None or git[0] != "push" or git[1].has("-n", "--dry-run"):
         return None
@@ -34,7 +34,7 @@ def force_push(call: Call, scene: Scene) -> str | None:
     return None
 
 
-def history_rewrite(call: Call, scene: Scene) -> str | None:
+def history_rewrite(call: Call, scene: RiskInput) -> str | None:
     if call.name in ("bfg", "git-filter-repo"):
         return "Rewrites the whole history of the repository"
     git = git_call(call)

@@ -15,11 +15,11 @@ from typing import Any
 
 from tapgate.masking.mask import hidden_finds, mask_value
 from tapgate.masking.names import CUE, is_opaque
-from tapgate.model import Background
+from tapgate.model import Context
 from tapgate.risk.characters import texts_in
 from tapgate.risk.hidden_code import RUNNER, uses_in_text
 from tapgate.risk.hidden_shell import runs_in_shell
-from tapgate.risk.scene import Scene
+from tapgate.risk.scene import RiskInput
 
 RUNS_HIDDEN, HIDDEN_TEXT = "runs-hidden", "hidden-text"
 MAX_CHARS = 128 * 1024  # of all texts together; of what is longer, only the words are looked at
@@ -65,7 +65,7 @@ def hidden_texts(tool: str, fields: Mapping[str, Any], *, whole: bool = False) -
     return tuple(found.values())
 
 
-def hides_text(scene: Scene) -> str | None:
+def hides_text(scene: RiskInput) -> str | None:
     """More than one opaque token is hidden: a key's lines, a password of several words."""
     tool = _tool(scene)
     kinds = dict.fromkeys(hidden.kind for hidden in hidden_texts(tool, scene.fields))
@@ -74,7 +74,7 @@ def hides_text(scene: Scene) -> str | None:
     return f"{_UNSURE}: {' and '.join(kinds)}" if kinds else None
 
 
-def runs_hidden(scene: Scene) -> str | None:
+def runs_hidden(scene: RiskInput) -> str | None:
     """A hidden value is used again, where it is run or where that cannot be told."""
     tool, fields = _tool(scene), scene.fields
     command = _command(tool, fields)
@@ -98,9 +98,9 @@ def runs_hidden(scene: Scene) -> str | None:
     return None
 
 
-def runs_in_changed_file(background: Background) -> bool:
+def runs_in_changed_file(context: Context) -> bool:
     """The same for a file as it would be after an edit: the name may stand in the file, and the value in the edit."""
-    seen = background.on_disk
+    seen = context.on_disk
     if seen is None:
         return False
     return any(uses_in_text(_new_side(block)[:MAX_CHARS], ()) for block in (*seen.blocks, seen.diff or seen.brief))
@@ -113,7 +113,7 @@ def _new_side(diff: str) -> str:
 # Which texts there are
 
 
-def _tool(scene: Scene) -> str:
+def _tool(scene: RiskInput) -> str:
     return scene.words[0] if scene.words else ""
 
 
@@ -167,7 +167,7 @@ def _written_scripts(tool: str, fields: Mapping[str, Any]) -> list[str]:
     return [text for text in texts if is_named_so or _SHEBANG.match(text)]
 
 
-def _script_runs(tool: str, scene: Scene) -> bool:
+def _script_runs(tool: str, scene: RiskInput) -> bool:
     home, project = scene.ground.home, scene.ground.project
     texts = _written_scripts(tool, scene.fields)
     return any(runs_in_shell(text, home=home, project=project, as_command=False) for text in texts)

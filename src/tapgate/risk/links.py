@@ -14,8 +14,8 @@ from typing import Protocol
 
 from tapgate.model import Link
 from tapgate.risk.files import Touch, base_of
-from tapgate.risk.paths import NO_FILES, Ground, Kind, is_secret, is_within, kind_of
-from tapgate.risk.scene import Scene
+from tapgate.risk.paths import NO_FILES, Ground, PathKind, is_secret, is_within, kind_of
+from tapgate.risk.scene import RiskInput
 from tapgate.shell.calls import UNKNOWN, Arg, Call, Options, absolute, normal, sort_options
 
 MOST_LOOKUPS = 1000  # paths of one call that are followed
@@ -27,7 +27,7 @@ _NAME_CHARS = 120
 _SIGNS = frozenset("*?[")
 
 
-class End(StrEnum):
+class LinkEnd(StrEnum):
     """How far a path could be followed."""
 
     REACHED = "reached"  # all of it; there may be no file yet
@@ -41,7 +41,7 @@ class Way:
     """`path` is absolute; if the end was reached, no part of it is a link."""
 
     path: str
-    end: End = End.REACHED
+    end: LinkEnd = LinkEnd.REACHED
     is_directory: bool = False
     is_shared: bool = False  # a file that has a second name somewhere (a hard link)
 
@@ -71,7 +71,7 @@ class UnknownLinks(NoLinks):
     """A disk that cannot be asked."""
 
     def follow(self, path: str, *, last: bool = True) -> Way:
-        return Way(normal(path), End.UNKNOWN)
+        return Way(normal(path), LinkEnd.UNKNOWN)
 
     def matching(self, directory: str, pattern: str) -> Sequence[str] | None:
         return None
@@ -81,10 +81,10 @@ def with_real_project(ground: Ground, links: Links) -> Ground:
     """The project is the same one under the name that it has with all links followed."""
     way = links.follow(ground.project)
     real = normal(way.path)
-    return replace(ground, real_project=real if way.end is End.REACHED and real != ground.project else "")
+    return replace(ground, real_project=real if way.end is LinkEnd.REACHED and real != ground.project else "")
 
 
-def follow_links(scene: Scene, links: Links) -> Scene:
+def follow_links(scene: RiskInput, links: Links) -> RiskInput:
     """The scene with what its paths lead to: more files that are touched, and what a card should say about links."""
     follower = _Follower(scene, _at_home(links, scene.ground))
     writes = follower.follow_all(scene.writes, _Touched.WRITTEN)
@@ -131,7 +131,7 @@ def _at_home(links: Links, ground: Ground) -> _HomeLinks:
     home = ground.home
     way = links.follow(home)
     real = normal(way.path)
-    is_usual = home == "/" or real == "/" or way.end is not End.REACHED
+    is_usual = home == "/" or real == "/" or way.end is not LinkEnd.REACHED
     return _HomeLinks(links, home, home if is_usual else real)
 
 
@@ -152,7 +152,7 @@ class _Made:
 
 @dataclass(slots=True)
 class _Follower:
-    scene: Scene
+    scene: RiskInput
     links: _HomeLinks
     unchecked: list[str] = field(default_factory=list)  # what is written or deleted where nobody knows
     _facts: dict[Link, bool] = field(default_factory=dict)  # each with whether it is one of those to be shown first
@@ -176,7 +176,7 @@ class _Follower:
                 self._lookups += 1
                 way = self._follow(path, touch.call, last=self._follows_last(path, touch, how))
                 self._note(way, touch, how)
-                if way.path != touch.path and way.end in (End.REACHED, End.BARRED):
+                if way.path != touch.path and way.end in (LinkEnd.REACHED, LinkEnd.BARRED):
                     found.append(replace(touch, path=way.path, named=touch.path))
         return found
 
@@ -185,7 +185,7 @@ class _Follower:
     def _follow(self, raw: str, call: Call, *, last: bool = True) -> Way:
         """Through the links that were made before this call, then by the disk."""
         if self._lookups > MOST_LOOKUPS:
-            return Way(normal(raw), End.UNKNOWN)
+            return Way(normal(raw), LinkEnd.UNKNOWN)
         number = self._numbers.get(id(call), 0)
         for _ in range(MOST_TURNS):
             made = self._made_on(raw, number, last=last)
@@ -193,8 +193,8 @@ class _Follower:
                 return self._by_disk(raw, last=last)
             raw = made.goal + normal(raw)[len(made.where) :]
             if raw.startswith(UNKNOWN):
-                return Way(normal(raw), End.UNKNOWN)
-        return Way(normal(raw), End.LOOP)
+                return Way(normal(raw), LinkEnd.UNKNOWN)
+        return Way(normal(raw), LinkEnd.LOOP)
 
     def _by_disk(self, raw: str, *, last: bool) -> Way:
         """What stands behind a part that only the run can tell is taken by its words."""
@@ -276,15 +276,15 @@ class _Follower:
 
     def _note(self, way: Way, touch: Touch, how: _Touched) -> None:
         name = self._name(touch)
-        if way.end is End.LOOP:
+        if way.end is LinkEnd.LOOP:
             self._say(name, "a link that leads to itself", first=True)
-        elif way.end is End.UNKNOWN and how is _Touched.READ:
+        elif way.end is LinkEnd.UNKNOWN and how is _Touched.READ:
             self._say("", "It could not be checked whether what it reads is a link to something else")
-        elif way.end is End.BARRED and how is not _Touched.READ:
+        elif way.end is LinkEnd.BARRED and how is not _Touched.READ:
             self._say("", "tapgate may not look there, so a link could lead elsewhere")
-        if way.end in (End.LOOP, End.UNKNOWN) and how is not _Touched.READ:
+        if way.end in (LinkEnd.LOOP, LinkEnd.UNKNOWN) and how is not _Touched.READ:
             self.unchecked.append(name)
-        if way.end is not End.REACHED:
+        if way.end is not LinkEnd.REACHED:
             return
         if self._is_worth_saying(way.path, touch.path, how):
             leaves = self.scene.ground.owns(touch.path) and not self.scene.ground.owns(way.path)
@@ -300,7 +300,7 @@ class _Follower:
             return (
                 (ground.owns(path) and not ground.owns(real))
                 or (is_secret(real) and not is_secret(path))
-                or (kind_of(real, ground) is Kind.TAPGATE and kind_of(path, ground) is not Kind.TAPGATE)
+                or (kind_of(real, ground) is PathKind.TAPGATE and kind_of(path, ground) is not PathKind.TAPGATE)
             )
         is_same = real == path or (ground.owns(path) and self._from_project(real) == self._from_project(path))
         return not is_same or kind_of(real, ground) is not kind_of(path, ground)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from tapgate.risk.paths import Kind
-from tapgate.risk.scene import Scene
+from tapgate.risk.paths import PathKind
+from tapgate.risk.scene import RiskInput
 from tapgate.shell.calls import Call, names, sort_options
 
 _GLOBAL_OPTIONS = {
@@ -48,7 +48,7 @@ _KERNEL = names(
 _KERNEL_READS = names("-L --list status list -S -s --state --status print show")
 
 
-def privilege(call: Call, scene: Scene) -> str | None:
+def privilege(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     operands = sort_options(call.args).operands
     if call.name in _RAISERS:
@@ -100,9 +100,9 @@ def _chmod(words: tuple[str, ...]) -> str | None:
     return None
 
 
-def changes_rights(scene: Scene) -> str | None:
+def changes_rights(scene: RiskInput) -> str | None:
     """Files that say who may do what."""
-    touch = scene.first_write(Kind.SYSTEM, deletes=True)
+    touch = scene.first_write(PathKind.SYSTEM, deletes=True)
     return f"Changes {scene.ground.shown(touch.path)}, which says who may do what on this machine" if touch else None
 
 
@@ -112,7 +112,7 @@ _QUIET_SYSTEMCTL = re.compile(r"status|show|list-\S+|is-\S+|cat|help|get-default
 _CONTAINER_VERBS = names("stop kill rm restart pause prune down")
 
 
-def process_control(call: Call, scene: Scene) -> str | None:
+def process_control(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     plain = plain_words(call)
     if call.name in _KILLERS:
@@ -166,7 +166,7 @@ def _kill(call: Call) -> str | None:
 _ERASERS = names("wipefs blkdiscard mkswap lvremove vgremove pvremove pvcreate sgdisk sfdisk cfdisk gdisk fdisk parted")
 
 
-def disk_destruction(call: Call, scene: Scene) -> str | None:
+def disk_destruction(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     if call.name.startswith(("mkfs", "newfs")) or call.name == "mke2fs":
         return "Makes a new, empty file system"
@@ -183,8 +183,8 @@ def disk_destruction(call: Call, scene: Scene) -> str | None:
     return None
 
 
-def overwrites_disk(scene: Scene) -> str | None:
-    touch = scene.first_write(Kind.DEVICE, deletes=True)
+def overwrites_disk(scene: RiskInput) -> str | None:
+    touch = scene.first_write(PathKind.DEVICE, deletes=True)
     return (
         f"Overwrites the disk {touch.path[:40]}" if touch and touch.call.name not in ("chmod", "chown", "ls") else None
     )
@@ -207,7 +207,7 @@ _FRAMEWORK_LOSS = re.compile(
 )
 
 
-def database_destruction(call: Call, scene: Scene) -> str | None:
+def database_destruction(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     if call.name in _SQL_CLIENTS:
         for sql in (*words, call.stdin or ""):
@@ -255,7 +255,7 @@ _CLOUD_LOSS = re.compile(
 )
 
 
-def infrastructure_destruction(call: Call, scene: Scene) -> str | None:
+def infrastructure_destruction(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     plain = plain_words(call)
     if call.name in ("terraform", "tofu", "terragrunt", "pulumi", "cdk", "vagrant", "cdktf"):
@@ -276,7 +276,7 @@ def infrastructure_destruction(call: Call, scene: Scene) -> str | None:
     return None
 
 
-def publishes(call: Call, scene: Scene) -> str | None:
+def publishes(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     plain = plain_words(call)
     verb = plain[0] if plain else ""
@@ -329,7 +329,7 @@ _INSTALL_VERBS = names(
 )
 
 
-def installs_software(call: Call, scene: Scene) -> str | None:
+def installs_software(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     plain = plain_words(call)
     verb = plain[0] if plain else ""

@@ -9,7 +9,7 @@ from enum import StrEnum
 from tapgate.shell.calls import UNKNOWN, locate
 
 
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """Each path has one kind for writing: the first of these that fits."""
 
     TAPGATE = "tapgate"
@@ -98,31 +98,31 @@ NO_FILES = re.compile(
 )
 
 
-def kind_of(path: str, ground: Ground) -> Kind:
+def kind_of(path: str, ground: Ground) -> PathKind:
     """What writing to this located path would mean."""
     owned = ground.owns(path)
     if _TAPGATE.search(path) and not owned:
-        return Kind.TAPGATE
+        return PathKind.TAPGATE
     for kind, pattern in (
-        (Kind.AGENT, _AGENT),
-        (Kind.DEVICE, _DEVICE),
-        (Kind.SYSTEM, _SYSTEM),
-        (Kind.CREDENTIAL, _CREDENTIAL),
-        (Kind.STARTUP, _STARTUP),
+        (PathKind.AGENT, _AGENT),
+        (PathKind.DEVICE, _DEVICE),
+        (PathKind.SYSTEM, _SYSTEM),
+        (PathKind.CREDENTIAL, _CREDENTIAL),
+        (PathKind.STARTUP, _STARTUP),
     ):
         if pattern.search(path):
             return kind
     below_home = ground.home.rstrip("/") + "/"
     if path == f"{below_home}.npmrc":
-        return Kind.CREDENTIAL
+        return PathKind.CREDENTIAL
     if path.startswith(UNKNOWN):
-        return Kind.UNSURE
+        return PathKind.UNSURE
     if ground.is_temporary(path) or NO_FILES.match(path):
-        return Kind.HARMLESS
+        return PathKind.HARMLESS
     hidden = path.startswith(f"{below_home}.") and not path.startswith(f"{below_home}.cache/")
     if hidden and (not owned or ground.owns(ground.home)):
-        return Kind.DOTFILE
-    return Kind.HARMLESS if owned else Kind.OUTSIDE
+        return PathKind.DOTFILE
+    return PathKind.HARMLESS if owned else PathKind.OUTSIDE
 
 
 _SECRET = re.compile(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from tapgate.risk.assess import assess
-from tapgate.risk.paths import Ground, Kind, ground, holds_secrets, is_secret, kind_of
+from tapgate.risk.paths import Ground, PathKind, ground, holds_secrets, is_secret, kind_of
 from tapgate.shell.calls import Call, names
 from tapgate.shell.interpreters import CODE_FLAGS, SHELLS, shell_use
 from tapgate.shell.walk import read_commands
@@ -203,7 +203,17 @@ _DEEP_SYSTEM = re.compile(
 _GUARDED = re.compile(
     r"/\.(?:git|claude|codex|gemini|ssh|aws|gnupg|kube|azure|vscode|idea|husky|config)(?:/|\Z)", re.IGNORECASE
 )
-_TOUCHY = frozenset({Kind.TAPGATE, Kind.AGENT, Kind.DEVICE, Kind.SYSTEM, Kind.CREDENTIAL, Kind.STARTUP, Kind.DOTFILE})
+_TOUCHY = frozenset(
+    {
+        PathKind.TAPGATE,
+        PathKind.AGENT,
+        PathKind.DEVICE,
+        PathKind.SYSTEM,
+        PathKind.CREDENTIAL,
+        PathKind.STARTUP,
+        PathKind.DOTFILE,
+    }
+)
 _HOMES = ("home", "homes", "users")
 _WILD = re.compile(r"[*?\[\]{}!]")
 

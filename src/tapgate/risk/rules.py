@@ -10,7 +10,7 @@ from tapgate.risk import machine as risk_machine
 from tapgate.risk import running as risk_running
 from tapgate.risk import touching as risk_touching
 from tapgate.risk.characters import find_hidden, find_look_alike, texts_in
-from tapgate.risk.scene import Finder, Scene, each_call, listed
+from tapgate.risk.scene import Finder, RiskInput, each_call, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +26,31 @@ class Rule:
 
 
 def _either(*finders: Finder) -> Finder:
-    def search(scene: Scene) -> str | None:
+    def search(scene: RiskInput) -> str | None:
         return next((sentence for find in finders if (sentence := find(scene))), None)
 
     return search
 
 
-def _not_understood(scene: Scene) -> str | None:
+def _not_understood(scene: RiskInput) -> str | None:
     return "This command could not be read; look closely" if scene.broken else None
 
 
-def _too_long(scene: Scene) -> str | None:
+def _too_long(scene: RiskInput) -> str | None:
     return "Too long or too tangled to check all of it; look closely" if scene.cut else None
 
 
-def _unchecked(scene: Scene) -> str | None:
+def _unchecked(scene: RiskInput) -> str | None:
     if not scene.unchecked:
         return None
     return f"Could not check where this leads, a link may be on the way: {listed(scene.unchecked)}"
 
 
-def _hidden(scene: Scene) -> str | None:
+def _hidden(scene: RiskInput) -> str | None:
     return find_hidden((*scene.words, *texts_in(scene.fields)))
 
 
-def _look_alike(scene: Scene) -> str | None:
+def _look_alike(scene: RiskInput) -> str | None:
     return find_look_alike(scene.words)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tapgate.risk.network import is_download, saved_by, source_of
-from tapgate.risk.scene import Scene
+from tapgate.risk.scene import RiskInput
 from tapgate.shell.calls import UNKNOWN, Arg, Call, names, sort_options
 from tapgate.shell.interpreters import CODE_FLAGS, SHELLS, STDIN_FILES, code_of, shell_use
 
@@ -51,12 +51,12 @@ def _sources(call: Call) -> tuple[Call, ...]:
     return (*fed, *(inner for arg in texts for inner in arg.inner))
 
 
-def pipe_to_shell(call: Call, scene: Scene) -> str | None:
+def pipe_to_shell(call: Call, scene: RiskInput) -> str | None:
     download = next((source for source in _sources(call) if is_download(source)), None)
     return f"Runs whatever {source_of(download)} sends, without anybody seeing it first" if download else None
 
 
-def runs_download(scene: Scene) -> str | None:
+def runs_download(scene: RiskInput) -> str | None:
     """A file is fetched, and later in the same command line it is run or made runnable."""
     fetched: dict[str, str] = {}
     for call in scene.calls:
@@ -72,7 +72,7 @@ def runs_download(scene: Scene) -> str | None:
     return None
 
 
-def _run_files(call: Call, scene: Scene) -> list[tuple[str, str]]:
+def _run_files(call: Call, scene: RiskInput) -> list[tuple[str, str]]:
     found: list[Arg] = []
     if "/" in call.program.text:
         found.append(call.program)
@@ -100,7 +100,7 @@ _KNOWN_TOOLS = names(
 _PINNED = re.compile(r"(?:@|==)v?\d+\.\d+\.\d+")
 
 
-def runs_remote_package(call: Call, scene: Scene) -> str | None:
+def runs_remote_package(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     package: str | None = None
     latest = False
@@ -178,7 +178,7 @@ _DECODES = re.compile(
 )
 
 
-def obfuscated(call: Call, scene: Scene) -> str | None:
+def obfuscated(call: Call, scene: RiskInput) -> str | None:
     if pipe_to_shell(call, scene):
         return None  # that says more
     for source in _sources(call):
@@ -203,7 +203,7 @@ def obfuscated(call: Call, scene: Scene) -> str | None:
     return None
 
 
-def unknown_command(call: Call, scene: Scene) -> str | None:
+def unknown_command(call: Call, scene: RiskInput) -> str | None:
     if call.program.known or call.program.inner or not call.program.text:
         return None
     if call.program.text.rsplit("/", 1)[-1].strip(UNKNOWN):
@@ -211,7 +211,7 @@ def unknown_command(call: Call, scene: Scene) -> str | None:
     return f"Runs {call.program.shown}; which program that is cannot be seen here"
 
 
-def runs_elsewhere(call: Call, scene: Scene) -> str | None:
+def runs_elsewhere(call: Call, scene: RiskInput) -> str | None:
     words = call.texts
     if call.name in ("ssh", "autossh", "mosh"):
         operands = sort_options(call.args, "BbcDEeFIiJLlmOopQRSWw").operands
@@ -232,7 +232,7 @@ def runs_elsewhere(call: Call, scene: Scene) -> str | None:
 _SHELL_IN_CODE = re.compile(r"dup2|pty\.spawn|/bin/(?:ba|z)?sh\b")
 
 
-def opens_remote_shell(call: Call, scene: Scene) -> str | None:
+def opens_remote_shell(call: Call, scene: RiskInput) -> str | None:
     sentence = "Gives another machine a shell on this one"
     if call.name in ("nc", "ncat", "netcat"):
         if any(re.match(r"-\w*[ec]\w*$|--(?:sh-)?exec", text) for text in call.texts):
@@ -251,7 +251,7 @@ def opens_remote_shell(call: Call, scene: Scene) -> str | None:
     return None
 
 
-def fork_bomb(scene: Scene) -> str | None:
+def fork_bomb(scene: RiskInput) -> str | None:
     return "Starts itself again and again until the machine stands still" if scene.bomb else None
 
 
@@ -259,7 +259,7 @@ _LOADERS = names("LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES BASH_ENV PYTHONSTART
 _LOADING_OPTIONS = re.compile(r"--(?:require|import|loader|experimental-loader)\b|(?:^|\s)-r\b")
 
 
-def slips_in_code(call: Call, scene: Scene) -> str | None:
+def slips_in_code(call: Call, scene: RiskInput) -> str | None:
     """Another program than the one that is named, or more than it: by the environment, or by an option."""
     given = list(call.settings)
     if call.name in ("export", "declare", "typeset"):
@@ -276,7 +276,7 @@ def slips_in_code(call: Call, scene: Scene) -> str | None:
     return None
 
 
-def redirects(call: Call, scene: Scene) -> str | None:
+def redirects(call: Call, scene: RiskInput) -> str | None:
     """Where code and packages come from or go to, from now on."""
     words = [text for text in call.texts if not text.startswith("-")]
     if call.name == "git" and words[:2] in (["remote", "set-url"], ["remote", "rename"]):

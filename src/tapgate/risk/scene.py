@@ -8,13 +8,13 @@ from typing import Any
 
 from tapgate.model import Link
 from tapgate.risk.files import Touch, deletes_of, reads_of, writes_of
-from tapgate.risk.paths import Ground, Kind, kind_of
+from tapgate.risk.paths import Ground, PathKind, kind_of
 from tapgate.shell.calls import Arg, Call
 from tapgate.shell.walk import Reading
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class RiskInput:
     ground: Ground
     calls: tuple[Call, ...] = ()
     reads: tuple[Touch, ...] = ()
@@ -30,7 +30,7 @@ class Scene:
     cut: bool = False
     bomb: bool = False
 
-    def first_write(self, *kinds: Kind, deletes: bool = False) -> Touch | None:
+    def first_write(self, *kinds: PathKind, deletes: bool = False) -> Touch | None:
         """The first file of these kinds that would be changed, or with `deletes` also be deleted."""
         touches = (*self.writes, *self.deletes) if deletes else self.writes
         return next((touch for touch in touches if kind_of(touch.path, self.ground) in kinds), None)
@@ -40,13 +40,13 @@ class Scene:
         return (self.ground.locate(arg.text, call.cwd), *self.leads_to.get(id(arg), ()))
 
 
-Finder = Callable[[Scene], str | None]
+Finder = Callable[[RiskInput], str | None]
 """A rule's eye: a sentence for a person if the rule fits, else None."""
 
 
-def scene_of_commands(reading: Reading, ground: Ground) -> Scene:
+def scene_of_commands(reading: Reading, ground: Ground) -> RiskInput:
     calls = reading.calls
-    return Scene(
+    return RiskInput(
         ground,
         calls,
         tuple(touch for call in calls for touch in reads_of(call, ground)),
@@ -64,10 +64,10 @@ def touch_of(path: str, *, tool: str, cwd: str, ground: Ground) -> Touch:
     return Touch(ground.locate(path, cwd), arg, Call(tool.lower(), Arg(tool, tool), (arg,), cwd=cwd))
 
 
-def each_call(find: Callable[[Call, Scene], str | None]) -> Finder:
+def each_call(find: Callable[[Call, RiskInput], str | None]) -> Finder:
     """A rule that looks at one call after another."""
 
-    def search(scene: Scene) -> str | None:
+    def search(scene: RiskInput) -> str | None:
         for call in scene.calls:
             sentence = find(call, scene)
             if sentence:

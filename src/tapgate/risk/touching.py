@@ -20,8 +20,8 @@ from tapgate.risk.network import (
     urls_in,
     user_in,
 )
-from tapgate.risk.paths import TEMPORARY, Ground, Kind, holds_secrets, is_secret, is_secret_name, kind_of
-from tapgate.risk.scene import Scene, listed
+from tapgate.risk.paths import TEMPORARY, Ground, PathKind, holds_secrets, is_secret, is_secret_name, kind_of
+from tapgate.risk.scene import RiskInput, listed
 from tapgate.shell.calls import UNKNOWN, Arg, Call, names, sort_options
 from tapgate.shell.interpreters import CODE_FLAGS, code_of
 
@@ -37,9 +37,9 @@ _AGENT_VARIABLES = names(
 )
 
 
-def touches_tapgate(scene: Scene) -> str | None:
+def touches_tapgate(scene: RiskInput) -> str | None:
     for touch in (*scene.writes, *scene.deletes, *scene.reads):
-        if kind_of(touch.path, scene.ground) is Kind.TAPGATE:
+        if kind_of(touch.path, scene.ground) is PathKind.TAPGATE:
             return f"Touches tapgate itself, which asks you this: {scene.ground.shown(touch.path)}"
     for call in scene.calls:
         if _is_tapgate(call) and not (set(call.texts[:1]) & _TAPGATE_READS) and call.args:
@@ -64,8 +64,8 @@ def _is_tapgate(call: Call) -> bool:
     return call.name == "tapgate" or (call.name == "python" and call.texts[:2] == ("-m", "tapgate"))
 
 
-def agent_settings(scene: Scene) -> str | None:
-    touch = scene.first_write(Kind.AGENT, deletes=True)
+def agent_settings(scene: RiskInput) -> str | None:
+    touch = scene.first_write(PathKind.AGENT, deletes=True)
     if touch:
         return f"Changes the agent's own settings, hooks or tools: {scene.ground.shown(touch.path)}"
     for call in scene.calls:
@@ -91,7 +91,7 @@ _CODE_DELETES = re.compile(
 )
 
 
-def destructive_delete(call: Call, scene: Scene) -> str | None:
+def destructive_delete(call: Call, scene: RiskInput) -> str | None:
     options = sort_options(call.args, "s" if call.name == "truncate" else "")
     match call.name:
         case "rm" | "unlink" | "srm" | "rimraf" | "del-cli":
@@ -134,7 +134,7 @@ _CACHES = names(
 )
 
 
-def _worth(operands: tuple[Arg, ...], call: Call, scene: Scene) -> list[Arg]:
+def _worth(operands: tuple[Arg, ...], call: Call, scene: RiskInput) -> list[Arg]:
     """Without what lies below a directory for temporary files, and what the project's tools make again."""
     if call.away:
         return list(operands)
@@ -162,7 +162,7 @@ def _may_hold(pattern: str, ground: Ground) -> bool:
     return False
 
 
-def _rm(operands: tuple[Arg, ...], recursive: bool, call: Call, scene: Scene) -> str | None:
+def _rm(operands: tuple[Arg, ...], recursive: bool, call: Call, scene: RiskInput) -> str | None:
     worth = _worth(operands, call, scene)
     if recursive:
         return _all_of(worth, call, scene) if worth else None
@@ -173,12 +173,12 @@ def _rm(operands: tuple[Arg, ...], recursive: bool, call: Call, scene: Scene) ->
             return f"Deletes every file that fits {_places([arg], call, scene)}"
         for path in () if call.away else scene.paths_of(arg, call):
             known = not path.startswith(UNKNOWN)
-            if known and not scene.ground.owns(path) and kind_of(path, scene.ground) is not Kind.HARMLESS:
+            if known and not scene.ground.owns(path) and kind_of(path, scene.ground) is not PathKind.HARMLESS:
                 return f"Deletes {scene.ground.shown(path)}, outside the project"
     return None
 
 
-def _all_of(operands: list[Arg], call: Call, scene: Scene) -> str:
+def _all_of(operands: list[Arg], call: Call, scene: RiskInput) -> str:
     for arg in operands:
         for path in scene.paths_of(arg, call):
             whole = _whole_of(path, scene.ground)
@@ -203,7 +203,7 @@ def _whole_of(path: str, ground: Ground) -> str:
     return "Deletes the repository with its whole history" if path.endswith("/.git") else ""
 
 
-def _places(args: Iterable[Arg], call: Call, scene: Scene) -> str:
+def _places(args: Iterable[Arg], call: Call, scene: RiskInput) -> str:
     """For people: where these files are, links followed; or as they were written if that is not known."""
     whole = not call.away and UNKNOWN not in call.cwd
     return listed(
@@ -252,8 +252,8 @@ _SIGN_IN_READS = names(
 )
 
 
-def credentials_written(scene: Scene) -> str | None:
-    touch = scene.first_write(Kind.CREDENTIAL, deletes=True)
+def credentials_written(scene: RiskInput) -> str | None:
+    touch = scene.first_write(PathKind.CREDENTIAL, deletes=True)
     if touch:
         return f"Changes where your keys and sign-ins are kept: {scene.ground.shown(touch.path)}"
     for call in scene.calls:
@@ -267,8 +267,8 @@ def credentials_written(scene: Scene) -> str | None:
     return None
 
 
-def startup_change(scene: Scene) -> str | None:
-    touch = scene.first_write(Kind.STARTUP, deletes=True)
+def startup_change(scene: RiskInput) -> str | None:
+    touch = scene.first_write(PathKind.STARTUP, deletes=True)
     if touch:
         return f"Changes {scene.ground.shown(touch.path)}, which runs by itself later"
     for call in scene.calls:
@@ -289,8 +289,8 @@ def startup_change(scene: Scene) -> str | None:
     return None
 
 
-def dotfile_written(scene: Scene) -> str | None:
-    touch = scene.first_write(Kind.DOTFILE)
+def dotfile_written(scene: RiskInput) -> str | None:
+    touch = scene.first_write(PathKind.DOTFILE)
     if touch:
         return f"Changes settings in your home directory: {scene.ground.shown(touch.path)}"
     changed = any(call.name == "defaults" and call.texts[:1] in _DEFAULTS for call in scene.calls)
@@ -300,10 +300,10 @@ def dotfile_written(scene: Scene) -> str | None:
 _DEFAULTS = (("write",), ("delete",), ("import",))
 
 
-def writes_outside(scene: Scene) -> str | None:
+def writes_outside(scene: RiskInput) -> str | None:
     ground = scene.ground
-    touches = [touch for touch in scene.writes if kind_of(touch.path, ground) is Kind.OUTSIDE]
-    touches = [touch for touch in touches if not touch.named or kind_of(touch.named, ground) is not Kind.OUTSIDE]
+    touches = [touch for touch in scene.writes if kind_of(touch.path, ground) is PathKind.OUTSIDE]
+    touches = [touch for touch in touches if not touch.named or kind_of(touch.named, ground) is not PathKind.OUTSIDE]
     if not touches:
         return None
     return f"Writes outside the project: {listed(scene.ground.shown(touch.path) for touch in touches)}"
@@ -330,7 +330,7 @@ _VAULTS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def secret_shown(call: Call, scene: Scene) -> str:
+def secret_shown(call: Call, scene: RiskInput) -> str:
     """What secret this call reads out; empty for none."""
     plain = [text for text in call.texts if not text.startswith("-")]
     if call.away:
@@ -365,7 +365,7 @@ _ENVIRONMENT = re.compile(
 )
 
 
-def _secret_reads(scene: Scene) -> list[Touch]:
+def _secret_reads(scene: RiskInput) -> list[Touch]:
     return [touch for touch in scene.reads if _is_secret_read(touch)]
 
 
@@ -381,7 +381,7 @@ def _is_secret_read(touch: Touch) -> bool:
 _SECRET_NAMES = (".env", ".env.local", ".netrc", "id_rsa", "id_ed25519", "credentials", "server.pem", "secrets.yml")
 
 
-def secrets_read(scene: Scene) -> str | None:
+def secrets_read(scene: RiskInput) -> str | None:
     if secrets_sent(scene):
         return None  # that says more
     reads = _secret_reads(scene)
@@ -395,7 +395,7 @@ def secrets_read(scene: Scene) -> str | None:
     return None
 
 
-def _is_filtered(call: Call, scene: Scene) -> bool:
+def _is_filtered(call: Call, scene: RiskInput) -> bool:
     """`env | grep NODE` shows one variable, and none that is likely to be a secret."""
     for other in scene.calls:
         if other.name in ("grep", "rg", "egrep") and any(feed is call for feed in other.feeds):
@@ -410,7 +410,7 @@ def _secretish(text: str) -> bool:
     return any(word in text.upper() for word in ("TOKEN", "SECRET", "KEY", "PASS", "AUTH", "CRED", "API"))
 
 
-def secrets_sent(scene: Scene) -> str | None:
+def secrets_sent(scene: RiskInput) -> str | None:
     secret_calls = {id(touch.call) for touch in _secret_reads(scene)}
     for call in scene.calls:
         target = sends_to(call)
@@ -430,7 +430,7 @@ def secrets_sent(scene: Scene) -> str | None:
     return None
 
 
-def sends_data(scene: Scene) -> str | None:
+def sends_data(scene: RiskInput) -> str | None:
     if secrets_sent(scene):
         return None
     for call in scene.calls:
@@ -482,7 +482,7 @@ _WHERE = {
 }
 
 
-def private_address(scene: Scene) -> str | None:
+def private_address(scene: RiskInput) -> str | None:
     """Tools: every address that is not public. Commands: only the cloud's, for developers talk to localhost all day."""
     if scene.url:
         kind = kind_of_host(host_of(scene.url))
@@ -493,7 +493,7 @@ def private_address(scene: Scene) -> str | None:
     return None
 
 
-def credentials_in_url(scene: Scene) -> str | None:
+def credentials_in_url(scene: RiskInput) -> str | None:
     found = [scene.url] if scene.url else []
     found += [url for call in scene.calls if connects(call) for arg in call.args for url in urls_in(arg.text)]
     for url in found:

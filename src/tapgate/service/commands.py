@@ -6,24 +6,24 @@ import os
 import subprocess
 from collections.abc import Iterator, Sequence
 
-from tapgate.service.model import Ran
+from tapgate.service.model import CommandResult
 
 LONGEST_S = 90.0  # stopping may take the daemon 20 s; a manager that takes longer than this is itself in trouble
 NOT_FOUND = 127
 
 
-def run_command(words: Sequence[str], /) -> Ran:
+def run_command(words: Sequence[str], /) -> CommandResult:
     try:
         done = subprocess.run(  # noqa: S603  our own words, and no shell
             list(words), capture_output=True, text=True, errors="replace", timeout=LONGEST_S, check=False
         )
     except FileNotFoundError:
-        return Ran(NOT_FOUND, "", f"{words[0]}: command not found")
+        return CommandResult(NOT_FOUND, "", f"{words[0]}: command not found")
     except subprocess.TimeoutExpired:
-        return Ran(124, "", f"{words[0]} did not come to an end within {LONGEST_S:g} s")
+        return CommandResult(124, "", f"{words[0]} did not come to an end within {LONGEST_S:g} s")
     except OSError as error:
-        return Ran(126, "", f"{words[0]}: {error.strerror}")
-    return Ran(done.returncode, done.stdout, done.stderr)
+        return CommandResult(126, "", f"{words[0]}: {error.strerror}")
+    return CommandResult(done.returncode, done.stdout, done.stderr)
 
 
 def follow_command(words: Sequence[str], /) -> Iterator[str]:

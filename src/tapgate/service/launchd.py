@@ -12,7 +12,7 @@ from tapgate import paths
 from tapgate.config import load_config
 from tapgate.errors import ConfigError, ServiceError
 from tapgate.service.files import daemon_words, named_config, read_template, read_text, write_changes
-from tapgate.service.model import FileChange, Follow, Ran, Run, ServiceState
+from tapgate.service.model import CommandResult, FileChange, Follow, RunCommand, ServiceState
 
 LABEL = "io.tapgate.daemon"
 _NOT_LOADED = (3, 113)  # what bootout says of an agent that it does not know: ESRCH, and launchd's own number
@@ -28,7 +28,7 @@ def render_agent(*, words: Sequence[str], log_path: Path) -> str:
 class LaunchdService:
     manager = "launchd"
 
-    def __init__(self, *, home: Path, uid: int, run: Run, follow: Follow) -> None:
+    def __init__(self, *, home: Path, uid: int, run: RunCommand, follow: Follow) -> None:
         self._path = home / "Library" / "LaunchAgents" / f"{LABEL}.plist"
         self._log_path = home / "Library" / "Logs" / "tapgate.log"
         self._domain = f"gui/{uid}"
@@ -145,11 +145,11 @@ def _field(text: str, name: str) -> str:
     return found[1].strip() if found else ""
 
 
-def _words(ran: Ran) -> str:
+def _words(ran: CommandResult) -> str:
     return " ".join((ran.stderr or ran.stdout).split()) or f"exit code {ran.code}"
 
 
-def _detail(ran: Ran, *, installed: bool, running: bool) -> str:
+def _detail(ran: CommandResult, *, installed: bool, running: bool) -> str:
     if not installed:
         return "not installed; `tapgate service install` does it"
     if running:

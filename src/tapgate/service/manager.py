@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tapgate.service.commands import follow_command, run_command
 from tapgate.service.launchd import LaunchdService
-from tapgate.service.model import FileChange, Follow, Ran, Run, Service, ServiceState
+from tapgate.service.model import CommandResult, FileChange, Follow, RunCommand, Service, ServiceState
 from tapgate.service.systemd import SystemdService, ask_manager, unit_dir_of
 
 _BY_HAND = "run `tapgate daemon` in a terminal that stays open (tmux, screen), or from your container's own supervisor"
@@ -19,7 +19,7 @@ def service_of(
     platform: str,
     home: Path,
     environ: Mapping[str, str],
-    run: Run = run_command,
+    run: RunCommand = run_command,
     follow: Follow = follow_command,
 ) -> Service | None:
     """The service of this user, or None where no manager can be used; `why_not` then says why."""
@@ -27,13 +27,13 @@ def service_of(
     return None if isinstance(found, str) else found
 
 
-def why_not(*, platform: str, home: Path, environ: Mapping[str, str], run: Run = run_command) -> str:
+def why_not(*, platform: str, home: Path, environ: Mapping[str, str], run: RunCommand = run_command) -> str:
     """Why there can be no service here and what to do instead, in a sentence; "" where there can be one."""
     found = _find(platform=platform, home=home, environ=environ, run=run, follow=follow_command)
     return found if isinstance(found, str) else ""
 
 
-def _find(*, platform: str, home: Path, environ: Mapping[str, str], run: Run, follow: Follow) -> Service | str:
+def _find(*, platform: str, home: Path, environ: Mapping[str, str], run: RunCommand, follow: Follow) -> Service | str:
     if platform.startswith("linux"):
         return _systemd(home=home, environ=environ, run=run, follow=follow)
     if platform == "darwin":
@@ -41,7 +41,7 @@ def _find(*, platform: str, home: Path, environ: Mapping[str, str], run: Run, fo
     return f"tapgate knows no service manager for {platform}; {_BY_HAND}"
 
 
-def _systemd(*, home: Path, environ: Mapping[str, str], run: Run, follow: Follow) -> Service | str:
+def _systemd(*, home: Path, environ: Mapping[str, str], run: RunCommand, follow: Follow) -> Service | str:
     manager, trouble = ask_manager(run)
     if manager is not None:
         unit_dir = unit_dir_of(manager, home=home, environ=environ)
@@ -58,7 +58,7 @@ def _systemd(*, home: Path, environ: Mapping[str, str], run: Run, follow: Follow
     return f"no systemd user manager answers ({trouble}), as in most containers; {_BY_HAND}"
 
 
-def _launchd(*, home: Path, run: Run, follow: Follow) -> Service | str:
+def _launchd(*, home: Path, run: RunCommand, follow: Follow) -> Service | str:
     uid = os.getuid()
     ran = run(("launchctl", "print", f"gui/{uid}"))
     if ran.code != 0:
@@ -69,4 +69,4 @@ def _launchd(*, home: Path, run: Run, follow: Follow) -> Service | str:
     return LaunchdService(home=home, uid=uid, run=run, follow=follow)
 
 
-__all__ = ["FileChange", "Follow", "Ran", "Run", "Service", "ServiceState", "service_of", "why_not"]
+__all__ = ["CommandResult", "FileChange", "Follow", "RunCommand", "Service", "ServiceState", "service_of", "why_not"]

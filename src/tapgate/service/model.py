@@ -35,7 +35,7 @@ class FileChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class CommandResult:
     """What a command gave. A command that is not there gives 127, as in a shell."""
 
     code: int
@@ -43,10 +43,10 @@ class Ran:
     stderr: str = ""
 
 
-class Run(Protocol):
+class RunCommand(Protocol):
     """Runs a command to its end. A parameter everywhere, so that no test touches a real service manager."""
 
-    def __call__(self, words: Sequence[str], /) -> Ran: ...
+    def __call__(self, words: Sequence[str], /) -> CommandResult: ...
 
 
 class Follow(Protocol):

@@ -16,7 +16,7 @@ from tapgate.errors import ConfigError, ServiceError
 from tapgate.service.commands import NOT_FOUND
 from tapgate.service.files import daemon_words, named_config, read_template, read_text, remove_empty
 from tapgate.service.files import write_changes as write
-from tapgate.service.model import FileChange, Follow, Ran, Run, ServiceState
+from tapgate.service.model import CommandResult, FileChange, Follow, RunCommand, ServiceState
 
 SERVICE = "tapgate.service"
 SOCKET = "tapgate.socket"
@@ -44,7 +44,7 @@ class Manager:
     unit_path: tuple[str, ...]
 
 
-def ask_manager(run: Run) -> tuple[Manager | None, str]:
+def ask_manager(run: RunCommand) -> tuple[Manager | None, str]:
     """The user manager, or why there is none: "missing" without systemctl, otherwise in systemd's own words."""
     ran = run(("systemctl", "--user", "show", "--property=Version,UnitPath"))
     if ran.code == NOT_FOUND:
@@ -148,7 +148,7 @@ class SystemdService:
         version: int,
         home: Path,
         environ: Mapping[str, str],
-        run: Run,
+        run: RunCommand,
         follow: Follow,
     ) -> None:
         self._unit_dir = unit_dir
@@ -319,7 +319,7 @@ def _properties(text: str) -> dict[str, str]:
     return {name: value for name, mark, value in pairs if mark}
 
 
-def _words(ran: Ran) -> str:
+def _words(ran: CommandResult) -> str:
     """A command's complaint in one line."""
     return " ".join((ran.stderr or ran.stdout).split()) or f"exit code {ran.code}"
 

@@ -29,7 +29,7 @@ CODE_SHAPE = re.compile(r"[A-Za-z0-9_-]{1,64}")  # Telegram's own limit for what
 _START = re.compile(r"/start(?:@\w+)?[ \t]+(\S+)\s*")
 
 
-class End(StrEnum):
+class PairingEnd(StrEnum):
     """Why a pairing takes no more codes."""
 
     PAIRED = "paired"
@@ -68,14 +68,14 @@ class Pairing:
         """How long the code is still good for. A laptop that slept, and a clock that was set, both count."""
         return max(0.0, LIFE_S - max(now.mono - self.begun.mono, now.wall - self.begun.wall))
 
-    def end(self, now: Instant) -> End | None:
+    def end(self, now: Instant) -> PairingEnd | None:
         if self.newcomer is not None:
-            return End.PAIRED
+            return PairingEnd.PAIRED
         if self.spilt:
-            return End.SPILT
+            return PairingEnd.SPILT
         if self.wrong >= TRIES:
-            return End.TRIED
-        return None if self.left_s(now) > 0 else End.EXPIRED
+            return PairingEnd.TRIED
+        return None if self.left_s(now) > 0 else PairingEnd.EXPIRED
 
     def hear(self, update: Mapping[str, Any], now: Instant) -> Pairing:
         """The state after this update, which is the same one where the update has nothing to do with it."""

@@ -87,13 +87,13 @@ class _CommandReader(WordReader):
             stages = self.pipeline()
             self.blank()
             rest = self.text[self.position : self.position + 2]
-            background = rest[:1] == "&" and rest != "&&"
+            context = rest[:1] == "&" and rest != "&&"
             if stages:
-                found.append(Pipeline(stages, background))
+                found.append(Pipeline(stages, context))
             dangling = rest in ("&&", "||")
             if dangling:
                 self.position += 2
-            elif background or (rest[:1] == ";" and rest not in (";;", ";&")):
+            elif context or (rest[:1] == ";" and rest not in (";;", ";&")):
                 self.position += 1
             elif rest[:1] not in ("", "\n", ")", ";"):
                 self.limits.broken = True

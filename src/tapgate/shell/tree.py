@@ -98,7 +98,7 @@ Node: TypeAlias = Simple | Block | Function
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     stages: tuple[Node, ...]
-    background: bool = False
+    context: bool = False
 
 
 Script: TypeAlias = tuple[Pipeline, ...]

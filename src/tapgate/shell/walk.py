@@ -38,7 +38,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _WalkPlace:
     """Where in the command line the walk is."""
 
     bodies: tuple[Word, ...] = ()
@@ -56,13 +56,13 @@ def read_commands(text: str, *, cwd: str, project: str, home: str) -> Reading:
     walk = _Walk()
     state = new_state(cwd, project, home)
     try:
-        walk.text(text, state, _Place())
+        walk.text(text, state, _WalkPlace())
         walk.uncalled(state)
     except (TooMuchError, RecursionError):
         walk.cut = True
     if walk.unclosed:  # a shell would refuse it; the words may still tell what was meant
         try:
-            walk.text(text.translate(_WITHOUT_QUOTES), new_state(cwd, project, home), _Place())
+            walk.text(text.translate(_WITHOUT_QUOTES), new_state(cwd, project, home), _WalkPlace())
         except (TooMuchError, RecursionError):
             walk.cut = True
     return Reading(tuple(walk.calls), walk.broken, walk.cut, walk.bomb)
@@ -80,9 +80,9 @@ class _Walk:
         self.words = 0
         self.files: dict[str, str] = {}  # what this command line itself has written
         self.called: set[str] = set()
-        self.defined: list[tuple[str, Node, _Place]] = []
+        self.defined: list[tuple[str, Node, _WalkPlace]] = []
 
-    def text(self, text: str, state: State, place: _Place) -> str | None:
+    def text(self, text: str, state: State, place: _WalkPlace) -> str | None:
         """A script given as text. What it prints, where that can be told."""
         self.parsed_chars += len(text)
         if self.parsed_chars > MAX_PARSED_CHARS or place.nesting > MAX_NESTING:
@@ -93,15 +93,15 @@ class _Walk:
         self.cut |= tree.cut
         return self.script(tree.script, state, replace(place, bodies=tree.bodies, nesting=place.nesting + 1))
 
-    def script(self, script: Script, state: State, place: _Place) -> str | None:
+    def script(self, script: Script, state: State, place: _WalkPlace) -> str | None:
         output: str | None = ""
         for pipeline in script:
             printed = self.pipeline(pipeline, state, place)
             output = None if output is None or printed is None else output + printed
         return output
 
-    def pipeline(self, pipeline: Pipeline, state: State, place: _Place) -> str | None:
-        if pipeline.background:
+    def pipeline(self, pipeline: Pipeline, state: State, place: _WalkPlace) -> str | None:
+        if pipeline.context:
             place = replace(place, spawning=True)
         if len(pipeline.stages) == 1:
             return self.node(pipeline.stages[0], state, place)
@@ -116,7 +116,7 @@ class _Walk:
                 feeds = feeds[-MAX_FEEDS:]
         return stdin
 
-    def node(self, node: Node, state: State, place: _Place) -> str | None:
+    def node(self, node: Node, state: State, place: _WalkPlace) -> str | None:
         match node:
             case Simple():
                 return self.simple(node, state, place)
@@ -134,7 +134,7 @@ class _Walk:
                 self.called.add(name)
                 self.node(body, state.copy(), replace(place, active=(body,)))
 
-    def block(self, block: Block, state: State, place: _Place) -> str | None:
+    def block(self, block: Block, state: State, place: _WalkPlace) -> str | None:
         streams, place = self.streams(block.redirects, state, place)
         if streams:
             self.note(Call("", Arg(""), streams=streams, cwd=state.cwd, via=place.via, away=place.away))
@@ -153,7 +153,7 @@ class _Walk:
             output = self.script(body, state, place)
         return output if block.kind in ("(", "{") else None
 
-    def loop(self, block: Block, state: State, place: _Place) -> None:
+    def loop(self, block: Block, state: State, place: _WalkPlace) -> None:
         values: list[Arg] = []
         for word in block.words:
             fields = expand(word, state, self.runner(state, place))
@@ -167,7 +167,7 @@ class _Walk:
             for body in block.bodies:
                 self.script(body, state, place)
 
-    def simple(self, node: Simple, state: State, place: _Place) -> str | None:
+    def simple(self, node: Simple, state: State, place: _WalkPlace) -> str | None:
         run = self.runner(state, place)
         settings: list[tuple[str, Arg]] = []
         stays = not node.words or node.words[0].source in ("export", "declare", "local", "readonly", "typeset")
@@ -203,7 +203,9 @@ class _Walk:
             return ""
         return self.invoke(tuple(args), streams, tuple(settings), child, place)
 
-    def streams(self, redirects: Iterable[Redirect], state: State, place: _Place) -> tuple[tuple[Stream, ...], _Place]:
+    def streams(
+        self, redirects: Iterable[Redirect], state: State, place: _WalkPlace
+    ) -> tuple[tuple[Stream, ...], _WalkPlace]:
         """The redirections, and the place with what they make the command read."""
         streams: list[Stream] = []
         run = self.runner(state, place)
@@ -226,7 +228,7 @@ class _Walk:
         streams: tuple[Stream, ...],
         settings: tuple[tuple[str, Arg], ...],
         state: State,
-        place: _Place,
+        place: _WalkPlace,
     ) -> str | None:
         if place.nesting > MAX_NESTING:
             raise TooMuchError
@@ -290,7 +292,7 @@ class _Walk:
                 self.files[path] = before + output
         return "" if targets else output
 
-    def own_script(self, call: Call, state: State, place: _Place) -> None:
+    def own_script(self, call: Call, state: State, place: _WalkPlace) -> None:
         """A file that this command line has written and now runs."""
         if not self.files:
             return
@@ -306,7 +308,7 @@ class _Walk:
         else:
             self.text(text, state if call.name in ("source", ".") else state.copy(), place)
 
-    def function(self, name: str, args: tuple[Arg, ...], state: State, place: _Place) -> str | None:
+    def function(self, name: str, args: tuple[Arg, ...], state: State, place: _WalkPlace) -> str | None:
         body, bodies = state.functions[name]
         if any(body is other for other in place.active):
             self.bomb |= place.spawning
@@ -341,7 +343,7 @@ class _Walk:
                 text = output_of(replace(call, args=call.args[2:]), home=state.home, project=state.project)
                 state.set(call.args[1].text, UNKNOWN if text is None else text)
 
-    def runner(self, state: State, place: _Place) -> _Runner:
+    def runner(self, state: State, place: _WalkPlace) -> _Runner:
         return _Runner(self, state, place)
 
     def note(self, call: Call) -> None:
@@ -362,7 +364,7 @@ class _Runner:
 
     walk: _Walk
     state: State
-    place: _Place
+    place: _WalkPlace
 
     def __call__(self, substitution: Substitution) -> tuple[str | None, tuple[Call, ...]]:
         if self.place.nesting > MAX_NESTING:

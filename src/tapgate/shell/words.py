@@ -14,7 +14,7 @@ from tapgate.shell.tree import Arithmetic, Node, Parameter, Part, Substitution, 
 MAX_VALUE_CHARS = 32 * 1024
 MAX_BRACES = 64
 
-Run = Callable[[Substitution], tuple[str | None, tuple[Call, ...]]]
+RunText = Callable[[Substitution], tuple[str | None, tuple[Call, ...]]]
 """Walks the commands of a substitution: their output where it can be told, and the calls."""
 
 
@@ -96,7 +96,7 @@ class _Sheet:
         return "".join(self.pieces), "".join(self.marks)
 
 
-def expand(word: Word, state: State, run: Run) -> list[Arg]:
+def expand(word: Word, state: State, run: RunText) -> list[Arg]:
     """The fields that a word becomes: none, one or several."""
     if len(word.parts) == 1:
         only = word.parts[0]
@@ -121,7 +121,7 @@ def expand(word: Word, state: State, run: Run) -> list[Arg]:
     return fields
 
 
-def expand_one(word: Word, state: State, run: Run) -> Arg:
+def expand_one(word: Word, state: State, run: RunText) -> Arg:
     """As in an assignment or a redirection: not split."""
     sheet = _Sheet()
     for index, part in enumerate(word.parts):
@@ -135,7 +135,7 @@ def _unknown(word: Word, name: str) -> Arg:
     return Arg(UNKNOWN, word.source, variables=(name,))
 
 
-def _add(sheet: _Sheet, part: Part, state: State, run: Run, *, first: bool) -> None:
+def _add(sheet: _Sheet, part: Part, state: State, run: RunText, *, first: bool) -> None:
     match part:
         case Text():
             text = part.text
@@ -172,7 +172,7 @@ def _tilde(text: str, state: State) -> str:
 _SUBSTRING = re.compile(r"\s*(-?\d+)(?::(-?\d+))?")
 
 
-def _parameter(part: Parameter, state: State, run: Run) -> Value:
+def _parameter(part: Parameter, state: State, run: RunText) -> Value:
     """`${name…}`. Its argument is expanded in any case: commands may stand in it."""
     value = _lookup(part.name, state)
     operator = part.operator

@@ -8,10 +8,10 @@ from pathlib import PurePath
 
 from tapgate.desk import words
 from tapgate.desk.drafts import edited_text
-from tapgate.model import Act, Background, Card, Choice, Outcome, Phase, Ran, Request, Risk
+from tapgate.model import Action, Card, Choice, Context, Outcome, Phase, Ran, Request, Risk
 from tapgate.risk.assess import sentence_of
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
-from tapgate.telegram.display import Clock, Setting
+from tapgate.telegram.display import DisplayOptions, FormatTime
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
@@ -50,10 +50,10 @@ _MARKS = {
     Outcome.UNCONFIRMED: "⚠️",
 }
 
-__all__ = ["Clock", "Setting", "fits", "render_card"]
+__all__ = ["DisplayOptions", "FormatTime", "fits", "render_card"]
 
 
-def fits(request: Request, background: Background, setting: Setting) -> bool:
+def fits(request: Request, context: Context, setting: DisplayOptions) -> bool:
     """Whether a card can show all of the request. The agent's own words about it may be cut.
 
     With little detail it "fits": whoever set that wants to answer without seeing it, and the card says so.
@@ -62,10 +62,10 @@ def fits(request: Request, background: Background, setting: Setting) -> bool:
         return False
     if request.form is not None:
         return not left_out_of_questions(request, setting)
-    return setting.is_brief or _question(request, background, setting)[1]
+    return setting.is_brief or _question(request, context, setting)[1]
 
 
-def render_card(card: Card, setting: Setting) -> str:
+def render_card(card: Card, setting: DisplayOptions) -> str:
     if card.phase is Phase.SETTLED:
         return "\n".join(_settled(card, setting))
     lines = [_first(card, setting), *_risks(card.risks, setting)]
@@ -77,8 +77,8 @@ def render_card(card: Card, setting: Setting) -> str:
     left_out = left_out_of_questions(card.request, setting)
     if left_out:
         lines.append(f"✂️ <b>{left_out:,} characters are not shown.</b>{_hint(card)}")
-    if step is not None and step.replaces and card.background.why and not setting.is_brief:
-        lines.append(_why(card.background, setting))
+    if step is not None and step.replaces and card.context.why and not setting.is_brief:
+        lines.append(_why(card.context, setting))
     lines += _buttons_spelled_out(card, setting)
     if card.phase is Phase.SENDING and card.answer is not None:
         answer = card.answer
@@ -95,28 +95,28 @@ def render_card(card: Card, setting: Setting) -> str:
     return "\n".join(lines)
 
 
-def _content(card: Card, setting: Setting) -> list[str]:
+def _content(card: Card, setting: DisplayOptions) -> list[str]:
     if setting.is_brief:
         return _gist(card.request, setting)
-    return _question(card.request, card.background, setting, _hint(card))[0]
+    return _question(card.request, card.context, setting, _hint(card))[0]
 
 
 def _hint(card: Card) -> str:
     """Where to find what is not shown: behind the button, or, once that was tapped here, in the file."""
     if not card.choices:
         return ""
-    is_unseen = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
+    is_unseen = any(choice.action is Action.SHOW_WHOLE for choice in card.choices)
     return " “Show all of it” sends the rest." if is_unseen else " The file has all of it."
 
 
-def _why(background: Background, setting: Setting) -> str:
-    return f"<blockquote expandable>💬 {_last(background.why, _WHY_UNITS, setting)}</blockquote>"
+def _why(context: Context, setting: DisplayOptions) -> str:
+    return f"<blockquote expandable>💬 {_last(context.why, _WHY_UNITS, setting)}</blockquote>"
 
 
 # Who, and what is risky
 
 
-def _first(card: Card, setting: Setting) -> str:
+def _first(card: Card, setting: DisplayOptions) -> str:
     request = card.request
     agent = _TITLES.get(request.caller.agent, request.caller.agent)
     who = [f"<b>{_line(_project(request), setting, _NAME_UNITS)}</b>", _line(agent, setting, _NAME_UNITS)]
@@ -132,7 +132,7 @@ def _project(request: Request) -> str:
     return PurePath(request.project).name or request.project or "no project"
 
 
-def _risks(risks: Sequence[Risk], setting: Setting) -> list[str]:
+def _risks(risks: Sequence[Risk], setting: DisplayOptions) -> list[str]:
     """At the top, a line each: whoever looks for two seconds must have seen them."""
     said = [sentence_of(risk.name) if setting.is_brief else risk.sentence for risk in risks]
     lines = [f"<b>❗ {_line(sentence, setting, _RISK_UNITS)}</b>" for sentence in said[:_MOST_RISKS]]
@@ -145,15 +145,15 @@ def _risks(risks: Sequence[Risk], setting: Setting) -> list[str]:
 # What would run
 
 
-def _question(request: Request, background: Background, setting: Setting, hint: str = "") -> tuple[list[str], bool]:
+def _question(request: Request, context: Context, setting: DisplayOptions, hint: str = "") -> tuple[list[str], bool]:
     """The lines, and whether they show all of it. The hint says where the rest is to be had."""
     lines: list[str] = []
-    for content in contents_of(request, background, setting):
+    for content in contents_of(request, context, setting):
         clipper = Clipper(_QUESTION_UNITS, mask=setting.mask)
-        lines = _shown(request, content, background, clipper, setting, hint)
+        lines = _shown(request, content, context, clipper, setting, hint)
         if content.signed and not _has_sign(lines):  # a mask may have hidden it
             clipper = Clipper(_QUESTION_UNITS, mask=setting.mask)
-            lines = _shown(request, replace(content, cut_more=True), background, clipper, setting, hint)
+            lines = _shown(request, replace(content, cut_more=True), context, clipper, setting, hint)
         elif not clipper.left_out and not content.unchanged and not content.cut_more:
             return lines, True
     return lines, False
@@ -165,7 +165,7 @@ def _has_sign(lines: Sequence[str]) -> bool:
 
 
 def _shown(
-    request: Request, content: Content, background: Background, clipper: Clipper, setting: Setting, hint: str
+    request: Request, content: Content, context: Context, clipper: Clipper, setting: DisplayOptions, hint: str
 ) -> list[str]:
     described = describe(request, setting)
     content = replace(content, cut_more=content.cut_more or described.cut_more)
@@ -182,13 +182,13 @@ def _shown(
     bottom += _where(request, clipper, setting)
     if request.note:
         bottom.append(escape(request.note))
-    links = link_lines(background, clipper)
+    links = link_lines(context, clipper)
     middle = _body(content, clipper) if content.body else []
     missing = _missing(content, clipper)
     if missing:
         middle.append(f"✂️ <b>{missing} not shown.</b>{hint}")
-    if background.why:
-        bottom.insert(0, _why(background, setting))
+    if context.why:
+        bottom.insert(0, _why(context, setting))
     return [*top, *links, *middle, *bottom]
 
 
@@ -203,7 +203,7 @@ def _missing(content: Content, clipper: Clipper) -> str:
     return f"{' and '.join(parts)} {'is' if parts == ['1 unchanged line'] else 'are'}" if parts else ""
 
 
-def _where(request: Request, clipper: Clipper, setting: Setting) -> list[str]:
+def _where(request: Request, clipper: Clipper, setting: DisplayOptions) -> list[str]:
     """The project's name stands above, so where that lies is a small fact for the last line; elsewhere is none."""
     if not request.cwd or _home_ground(request, setting):
         return []
@@ -211,7 +211,7 @@ def _where(request: Request, clipper: Clipper, setting: Setting) -> list[str]:
     return [f"In <code>{place}</code>" + ("" if request.cwd == request.project else ", not where the project is")]
 
 
-def _home_ground(request: Request, setting: Setting) -> str:
+def _home_ground(request: Request, setting: DisplayOptions) -> str:
     """Where the project lies, in few words; "" where the agent works elsewhere or that takes many."""
     place = setting.place(request.cwd)
     return place if request.cwd == request.project and units(visible(place)) <= _NAME_UNITS else ""
@@ -235,7 +235,7 @@ def _body(content: Content, clipper: Clipper) -> list[str]:
     return [f"<pre>{body}</pre>"]
 
 
-def _gist(request: Request, setting: Setting) -> list[str]:
+def _gist(request: Request, setting: DisplayOptions) -> list[str]:
     """With little detail: which tool, and on what. Nothing of what is in it."""
     gist = gist_of(request)
     on = f" <code>{_line(gist, setting)}</code>" if gist else ""
@@ -245,7 +245,7 @@ def _gist(request: Request, setting: Setting) -> list[str]:
     return [*lines, "🙈 Your config sends a summary only: <b>what you allow here, you have not seen.</b>"]
 
 
-def _what(request: Request, content: Content, description: str, clipper: Clipper, setting: Setting) -> str:
+def _what(request: Request, content: Content, description: str, clipper: Clipper, setting: DisplayOptions) -> str:
     line = f"<b>{clipper.take(_tool(request), _TOOL_UNITS, one_line=True)}</b>"
     if content.head:
         place = setting.place(content.head, request.project)
@@ -268,7 +268,7 @@ def _tool(request: Request) -> str:
 # What became of it
 
 
-def _settled(card: Card, setting: Setting) -> list[str]:
+def _settled(card: Card, setting: DisplayOptions) -> list[str]:
     """Two lines: how it ended, by whom and when; what it was, and what was written."""
     assert card.outcome is not None
     answer = card.answer
@@ -288,7 +288,7 @@ def _settled(card: Card, setting: Setting) -> list[str]:
     return [ended, what + _consequence(card, setting)]
 
 
-def _consequence(card: Card, setting: Setting) -> str:
+def _consequence(card: Card, setting: DisplayOptions) -> str:
     answer = card.answer
     if answer is None:
         return ""
@@ -311,7 +311,7 @@ def _consequence(card: Card, setting: Setting) -> str:
 # The buttons' words
 
 
-def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
+def _buttons_spelled_out(card: Card, setting: DisplayOptions) -> list[str]:
     """A phone shows only the beginning of a long button; its exact words stand here. The longest come first."""
     if setting.is_brief:
         return []
@@ -319,7 +319,7 @@ def _buttons_spelled_out(card: Card, setting: Setting) -> list[str]:
     lines = [
         f"<i>▸ {_line(choice.label, setting, _LISTED_UNITS, as_command=True)}</i>" for choice in wide[:_MOST_LISTED]
     ]
-    whole = any(choice.act is Act.SHOW_WHOLE for choice in card.choices)
+    whole = any(choice.action is Action.SHOW_WHOLE for choice in card.choices)
     if whole and not _are_spelled_out(card.request.choices, setting):
         lines.append("✂️ <b>Some buttons say more than fits here.</b> “Show all of it” sends their words.")
     return lines
@@ -330,7 +330,7 @@ def _own_words(choices: Iterable[Choice]) -> Iterator[Choice]:
     return (choice for choice in choices if choice.key[0] not in "noqy")
 
 
-def _are_spelled_out(choices: Sequence[Choice], setting: Setting) -> bool:
+def _are_spelled_out(choices: Sequence[Choice], setting: DisplayOptions) -> bool:
     """Whether the exact words of every choice would stand on its button or above."""
     long = [choice for choice in _own_words(choices) if is_cut(choice)]
     clipper = Clipper(_MOST_LISTED * _LISTED_UNITS, mask=setting.mask)
@@ -339,11 +339,11 @@ def _are_spelled_out(choices: Sequence[Choice], setting: Setting) -> bool:
     return len(long) <= _MOST_LISTED and clipper.left_out == 0
 
 
-def _line(text: str, setting: Setting, most: int = _LINE_UNITS, *, as_command: bool = False) -> str:
+def _line(text: str, setting: DisplayOptions, most: int = _LINE_UNITS, *, as_command: bool = False) -> str:
     return Clipper(most, mask=setting.mask).take(text, most, one_line=True, as_command=as_command)
 
 
-def _last(text: str, most: int, setting: Setting) -> str:
+def _last(text: str, most: int, setting: DisplayOptions) -> str:
     """The end of a longer text: what was said right before the call."""
     tail = masked_tail(text) if setting.mask else text
     shown = visible(tail[-most:])

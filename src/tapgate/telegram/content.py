@@ -9,8 +9,8 @@ from pathlib import PurePath
 
 from tapgate.errors import TapgateError
 from tapgate.masking.mask import mask_pieces, mask_value
-from tapgate.model import Background, Request
-from tapgate.telegram.display import Setting
+from tapgate.model import Context, Request
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import CARD_CHARS, Fields
@@ -27,13 +27,13 @@ class TooLargeError(TapgateError):
     """What is to be shown fits into no file."""
 
 
-def contents_of(request: Request, background: Background, setting: Setting) -> Iterator[Content]:
+def contents_of(request: Request, context: Context, setting: DisplayOptions) -> Iterator[Content]:
     """The ways to show this call on a card, the best one first; the last is the one for what never fits."""
     change = CHANGES.get(request.call.tool)
     if change is None:
         yield content_of(request, setting)
         return
-    seen = background.on_disk
+    seen = context.on_disk
     shown: list[Content] = []
     for way in range(3 if seen is not None else 1):
         content = change(_fields(request, setting), seen, setting, way=way)
@@ -45,7 +45,7 @@ def contents_of(request: Request, background: Background, setting: Setting) -> I
             yield content
 
 
-def content_of(request: Request, setting: Setting, *, most: int | None = CARD_CHARS) -> Content:
+def content_of(request: Request, setting: DisplayOptions, *, most: int | None = CARD_CHARS) -> Content:
     """The form for this tool, of nothing but the call itself. Unexpected types fall back to the plain form."""
     fields = _fields(request, setting, most)
     change = CHANGES.get(request.call.tool)
@@ -57,20 +57,20 @@ def content_of(request: Request, setting: Setting, *, most: int | None = CARD_CH
     return content if content is not None else aligned(_fields(request, setting, most))
 
 
-def _fields(request: Request, setting: Setting, most: int | None = CARD_CHARS) -> Fields:
+def _fields(request: Request, setting: DisplayOptions, most: int | None = CARD_CHARS) -> Fields:
     fields = Fields(request.input, most=most, mask=setting.mask)
     fields.known("description")  # it stands beside the tool's name
     return fields
 
 
-def describe(request: Request, setting: Setting, most: int | None = CARD_CHARS) -> Content:
+def describe(request: Request, setting: DisplayOptions, most: int | None = CARD_CHARS) -> Content:
     """What the agent says about the call."""
     fields = Fields(request.input, most=most, mask=setting.mask)
     said = fields.any("description") if request.input.get("description") is not None else ""
     return Content(said, cut=fields.cut, cut_more=fields.cut_more)
 
 
-def summary_of(request: Request, setting: Setting) -> str:
+def summary_of(request: Request, setting: DisplayOptions) -> str:
     """One line that says what it was about, for settled cards; with little detail, only what it was about."""
     if setting.is_brief:
         return gist_of(request)
@@ -98,7 +98,7 @@ def gist_of(request: Request) -> str:
     return PurePath(first).name if _FIRST_WORD.fullmatch(first) else ""
 
 
-def whole_of(request: Request, background: Background, setting: Setting) -> tuple[str, bytes]:
+def whole_of(request: Request, context: Context, setting: DisplayOptions) -> tuple[str, bytes]:
     """The file for everything that did not fit: its name, and the input in full. Takes long; run it in a thread.
 
     Raises TooLargeError where no file can hold it: hidden characters are longer when they are spelled out.
@@ -110,7 +110,7 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     else:
         content = content_of(request, setting, most=None)
         suffix, is_command = content.suffix, content.is_command
-        links = [f"{link.path}: {link.says}" if link.path else link.says for link in background.links]
+        links = [f"{link.path}: {link.says}" if link.path else link.says for link in context.links]
         pieces = _json(request, links, setting) if suffix == ".json" else _text(content, request, links, setting)
     if setting.mask:
         pieces = mask_pieces(pieces, as_command=is_command)
@@ -122,7 +122,7 @@ def whole_of(request: Request, background: Background, setting: Setting) -> tupl
     return f"{name}-{request.id[:8]}{suffix}", bytes(data)
 
 
-def _text(content: Content, request: Request, links: list[str], setting: Setting) -> Iterator[str]:
+def _text(content: Content, request: Request, links: list[str], setting: DisplayOptions) -> Iterator[str]:
     lines = [content.head] if content.head else []
     lines += content.asides
     for line in lines:
@@ -137,7 +137,7 @@ def _text(content: Content, request: Request, links: list[str], setting: Setting
     yield from _buttons(request)
 
 
-def _json(request: Request, links: list[str], setting: Setting) -> Iterator[str]:
+def _json(request: Request, links: list[str], setting: DisplayOptions) -> Iterator[str]:
     """The plain form shows values cut to lines; the file has the input as it is, secrets aside."""
     fields = dict(request.input)
     whole = {
@@ -172,7 +172,7 @@ def _buttons(request: Request) -> Iterator[str]:
     return (f"\n\nbutton: {choice.label}" for choice in request.choices if choice.saved)
 
 
-def _circumstances(request: Request, setting: Setting) -> tuple[tuple[str, str], ...]:
+def _circumstances(request: Request, setting: DisplayOptions) -> tuple[tuple[str, str], ...]:
     return (
         ("description", describe(request, setting, None).body),
         ("why it asks", request.decision_reason),

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 from tapgate.model import Detail, Request
 
-Clock = Callable[[float], str]
+FormatTime = Callable[[float], str]
 """Turns a wall time into words for a person, in their time zone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
-    clock: Clock
+class DisplayOptions:
+    clock: FormatTime
     machine: str = ""
     home: str = ""  # shown as ~
     home_of: Callable[[int], str] | None = None  # the same for each user, where several may ask
@@ -24,7 +24,7 @@ class Setting:
     def is_brief(self) -> bool:
         return self.detail is Detail.SUMMARY
 
-    def of(self, request: Request) -> Setting:
+    def of(self, request: Request) -> DisplayOptions:
         """The same with ~ for the home of the user who asks."""
         return self if self.home_of is None else replace(self, home=self.home_of(request.caller.uid))
 

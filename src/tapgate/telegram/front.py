@@ -50,12 +50,12 @@ from tapgate.desk.events import (
     WholePosted,
     Withdrawn,
 )
-from tapgate.model import Background, Card, Copy, Phase, Request, Tap
+from tapgate.model import Card, Context, Copy, Phase, Request, Tap
 from tapgate.telegram.api import Api, BarredError, OutageError, RefusedError, calling
 from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.edits import Fate, InPlace
 from tapgate.telegram.hidden import render_hidden
 from tapgate.telegram.keyboard import keyboard_of
@@ -76,14 +76,14 @@ _ORPHAN = "This card does not count. If its question is still open, it stands on
 _ABOUT_CHAT = re.compile(r"(?i)chat|user|peer|rights|topic")  # refusals that another text would meet as well
 
 
-class Front:
+class TelegramFront:
     def __init__(
         self,
         api: Api,
         *,
         emit: Emit,
         command: Command,
-        setting: Setting,
+        setting: DisplayOptions,
         per_chat_s: float,
         offset: tuple[int, float] | None,
         last_poll: float | None,
@@ -129,8 +129,8 @@ class Front:
 
     # Out
 
-    def fits(self, request: Request, background: Background) -> bool:
-        return fits(request, background, self._setting.of(request))
+    def fits(self, request: Request, context: Context) -> bool:
+        return fits(request, context, self._setting.of(request))
 
     def answer_tap(self, effect: AnswerTap) -> None:
         """At once and beside the outbox: the phone shows a spinner until then."""
@@ -375,7 +375,7 @@ class Front:
         async def call() -> None:
             setting = self._setting.of(card.request)
             try:
-                name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.background, setting)
+                name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.context, setting)
             except TooLargeError as error:
                 self.say(Say(copy.chat_id, copy.message_id, f"This cannot be shown: {error}."))
                 return
@@ -484,7 +484,7 @@ def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
     return match[1], int(message["from"]["id"]), int(message["chat"]["id"]), int(message["message_id"])
 
 
-def _markup(card: Card, setting: Setting) -> InlineKeyboardMarkup | None:
+def _markup(card: Card, setting: DisplayOptions) -> InlineKeyboardMarkup | None:
     rows = [
         [InlineKeyboardButton(key.text, callback_data=key.data, style=key.style or None) for key in row]
         for row in keyboard_of(card, mask=setting.mask, is_brief=setting.is_brief)

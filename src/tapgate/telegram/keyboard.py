@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tapgate.desk.drafts import refuses, stands
 from tapgate.masking.mask import mask_text
-from tapgate.model import Act, Card, Choice, Tone
+from tapgate.model import Action, Card, Choice, Tone
 from tapgate.telegram.callback import Button, encode_button
 from tapgate.telegram.text import clip, units, visible
 
@@ -19,7 +19,7 @@ SEEN_UNITS = 32  # what a phone shows of it in any case
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeyboardButton:
     text: str
     data: str
     style: str
@@ -34,13 +34,13 @@ _LOWER = ("h", "mx", "mg", "m", "x", "r", "g")
 holds is not there for the next one."""
 
 
-def keyboard_of(card: Card, *, mask: bool = True, is_brief: bool = False) -> tuple[tuple[Key, ...], ...]:
+def keyboard_of(card: Card, *, mask: bool = True, is_brief: bool = False) -> tuple[tuple[KeyboardButton, ...], ...]:
     """What the usual answer needs comes first: Allow and Deny, or what leads there. Ways of refusing come last.
 
     With little detail there are no rules on buttons: their words are taken from the call, which is not to be sent. Nor
     is what its masks would hide.
     """
-    choices = [choice for choice in card.choices if choice.act is not Act.SHOW_HIDDEN or (mask and not is_brief)]
+    choices = [choice for choice in card.choices if choice.action is not Action.SHOW_HIDDEN or (mask and not is_brief)]
     rows = _rows([choice for choice in choices if not (is_brief and choice.key[0] in _RULES)])
     warns = any(choice.tone is Tone.BAD and not refuses(choice) for choice in card.choices)
     return tuple(tuple(_key(card, choice, warns=warns, mask=mask) for choice in row) for row in rows)
@@ -73,7 +73,7 @@ def is_cut(choice: Choice) -> bool:
     return len(choice.label) > MOST_UNITS or units(visible(choice.label, one_line=True)) > MOST_UNITS
 
 
-def _key(card: Card, choice: Choice, *, warns: bool, mask: bool) -> Key:
+def _key(card: Card, choice: Choice, *, warns: bool, mask: bool) -> KeyboardButton:
     label = choice.label
     head, end = (_masked(part, mask=mask) for part in (label[:MOST_MASKED], label[-MOST_MASKED:]))
     text = visible(head[:MOST_UNITS], one_line=True)
@@ -84,12 +84,12 @@ def _key(card: Card, choice: Choice, *, warns: bool, mask: bool) -> Key:
     elif not text.strip():
         text = f"“{text}”"  # Telegram refuses a card with a blank button
     data = encode_button(Button(card.request.id, choice.key, choice.seal))
-    return Key(text, data, _style(card, choice, warns=warns))
+    return KeyboardButton(text, data, _style(card, choice, warns=warns))
 
 
 def _style(card: Card, choice: Choice, *, warns: bool) -> str:
     """Red is for one thing at a time: where allowing is risky, that is red, and not the way out of it."""
-    if choice.act is Act.SHOW_WHOLE:
+    if choice.action is Action.SHOW_WHOLE:
         return Tone.MAIN.value
     calm = choice.tone is Tone.BAD and refuses(choice) and (warns or card.request.form is not None)
     return Tone.PLAIN.value if calm else choice.tone.value

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tapgate.masking.mask import mask_text
-from tapgate.model import Act, Card, Prompt
-from tapgate.telegram.display import Setting
+from tapgate.model import Action, Card, Prompt
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.text import Clipper
 
 _CURRENT_UNITS = 3000
@@ -22,13 +22,13 @@ class Asking:
     placeholder: str  # in the empty field; at most 64 characters
 
 
-def render_prompt(card: Card, prompt: Prompt, setting: Setting, *, is_group: bool) -> Asking:
+def render_prompt(card: Card, prompt: Prompt, setting: DisplayOptions, *, is_group: bool) -> Asking:
     """In a group, the person who tapped is named: only their reply counts."""
     you = f'<a href="tg://user?id={prompt.user_id}">You</a>: ' if is_group else ""
     match prompt.purpose:
-        case Act.ASK_EDIT:
+        case Action.ASK_EDIT:
             return Asking(f"{you}{_edit(card, setting)}", "The text to allow instead")
-        case Act.ASK_ANSWER:
+        case Action.ASK_ANSWER:
             return Asking(f"{you}{_answer(card, prompt.question, setting)}", "Your answer")
         case _:
             asked, placeholder = _REASONS.get(card.request.call.tool, ("Why not?", "The reason for your no"))
@@ -36,7 +36,7 @@ def render_prompt(card: Card, prompt: Prompt, setting: Setting, *, is_group: boo
             return Asking(f"{you}{asked} Reply to this message; the agent gets your words.", placeholder)
 
 
-def _edit(card: Card, setting: Setting) -> str:
+def _edit(card: Card, setting: DisplayOptions) -> str:
     request = card.request
     now = card.draft.text if card.draft.text is not None else str(request.input.get(request.editable) or "")
     name = _NAMES.get(request.editable, request.editable)
@@ -50,7 +50,7 @@ def _edit(card: Card, setting: Setting) -> str:
     return f"{asked}{hidden} Now it is:\n<pre>{shown or ' '}</pre>"
 
 
-def _answer(card: Card, number: int, setting: Setting) -> str:
+def _answer(card: Card, number: int, setting: DisplayOptions) -> str:
     form = card.request.form
     question = form.questions[number].text if form is not None and number < len(form.questions) else ""
     shown = Clipper(_QUESTION_UNITS, mask=setting.mask).take(question, _QUESTION_UNITS)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapgate.desk.drafts import confirmed_choice, given_at, stands
-from tapgate.model import Background, Card, Draft, Request
+from tapgate.model import Card, Context, Draft, Request
 from tapgate.telegram.content import content_of, gist_of, summary_of
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.text import Clipper
 
 _ITEM_UNITS = 160
@@ -37,7 +37,7 @@ class Step:
     replaces: bool = True  # stands in the place of the call's own content; otherwise below it
 
 
-def step_of(card: Card, setting: Setting) -> Step | None:
+def step_of(card: Card, setting: DisplayOptions) -> Step | None:
     """What to show for the card's draft; None where it stands as it came.
 
     A question is meant for the person who reads it, so it is shown with little detail too.
@@ -56,18 +56,18 @@ def step_of(card: Card, setting: Setting) -> Step | None:
     return None
 
 
-def link_lines(background: Background, clipper: Clipper) -> list[str]:
+def link_lines(context: Context, clipper: Clipper) -> list[str]:
     """Where paths of the call really lead. The first ones matter most."""
     lines = []
-    for link in background.links[:_MOST_LINKS]:
+    for link in context.links[:_MOST_LINKS]:
         text = f"{link.path}: {link.says}" if link.path else link.says
         lines.append(f"🔗 {clipper.take(text, _LINK_UNITS, one_line=True)}")
-    rest = background.links[_MOST_LINKS:]
+    rest = context.links[_MOST_LINKS:]
     clipper.left_out += sum(len(link.path) + len(link.says) for link in rest)
     return [*lines, f"🔗 and {len(rest)} more"] if rest else lines
 
 
-def left_out_of_questions(request: Request, setting: Setting) -> int:
+def left_out_of_questions(request: Request, setting: DisplayOptions) -> int:
     """How many characters of a form are not shown when the turn of their question comes."""
     left_out = 0
     for number in range(len(request.form.questions) if request.form is not None else 0):
@@ -77,11 +77,11 @@ def left_out_of_questions(request: Request, setting: Setting) -> int:
     return left_out
 
 
-def _line(text: str, setting: Setting, most: int = _ITEM_UNITS, *, as_command: bool = False) -> str:
+def _line(text: str, setting: DisplayOptions, most: int = _ITEM_UNITS, *, as_command: bool = False) -> str:
     return Clipper(most, mask=setting.mask).take(text, most, one_line=True, as_command=as_command)
 
 
-def _question(request: Request, draft: Draft, clipper: Clipper, setting: Setting) -> tuple[str, ...]:
+def _question(request: Request, draft: Draft, clipper: Clipper, setting: DisplayOptions) -> tuple[str, ...]:
     form = request.form
     assert form is not None
     number = min(draft.at, len(form.questions) - 1)
@@ -120,7 +120,7 @@ def _plain(item: object) -> str:
     return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
 
 
-def _so_far(request: Request, draft: Draft, number: int, setting: Setting) -> list[str]:
+def _so_far(request: Request, draft: Draft, number: int, setting: DisplayOptions) -> list[str]:
     """The answers to the questions before, so that Back is not needed to remember them."""
     assert request.form is not None
     lines = []
@@ -133,7 +133,7 @@ def _so_far(request: Request, draft: Draft, number: int, setting: Setting) -> li
     return lines
 
 
-def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
+def _edited(card: Card, setting: DisplayOptions) -> tuple[str, ...]:
     """The new text, all of it, against the old one where that is short enough and may be shown."""
     request, draft = card.request, card.draft
     assert draft.text is not None
@@ -152,14 +152,14 @@ def _edited(card: Card, setting: Setting) -> tuple[str, ...]:
     if language != "diff" and isinstance(old, str):
         lines.append(f"<i>in the place of {len(old):,} characters</i>")
     if not setting.is_brief:
-        lines += link_lines(card.background, Clipper(_LINKS_UNITS, mask=setting.mask))
+        lines += link_lines(card.context, Clipper(_LINKS_UNITS, mask=setting.mask))
     curly = sorted({mark for mark in draft.text if mark in _CURLY and mark not in str(old)})
     if curly:
         lines.append(f"⚠️ A phone's keyboard may have put in {' '.join(curly)} where you meant plain signs.")
     return tuple(lines)
 
 
-def _what(request: Request, setting: Setting) -> list[str]:
+def _what(request: Request, setting: DisplayOptions) -> list[str]:
     """The tool, and on what: somebody may see this card only now that it has another text."""
     content = None if setting.is_brief else content_of(request, setting)
     where = gist_of(request) if content is None else setting.place(content.head, request.project)
@@ -186,7 +186,7 @@ def _difference(old: str, new: str) -> str | None:
     return "\n".join(lines)
 
 
-def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
+def _confirming(card: Card, setting: DisplayOptions) -> tuple[str, ...]:
     choice = confirmed_choice(card.request, card.draft)
     what = _line(choice.label, setting, _CONFIRMED_UNITS, as_command=True) if choice is not None else ""
     why = "This would last beyond this one call." if choice is None or stands(choice) else HIDDEN_RUNS
@@ -196,7 +196,7 @@ def _confirming(card: Card, setting: Setting) -> tuple[str, ...]:
     return (f"⚠️ <b>{why}</b> Really?", f"▸ {what}", *(line for line in lines if line))
 
 
-def _listed(card: Card, setting: Setting) -> tuple[str, ...]:
+def _listed(card: Card, setting: DisplayOptions) -> tuple[str, ...]:
     lines = [f"☑️ <b>Allow these {len(card.draft.listed)} together?</b> Each has a card of its own here."]
     for number, request in enumerate(card.listed, start=1):
         about = _line(summary_of(request, setting), setting, as_command=request.call.tool == "Bash")

@@ -8,9 +8,9 @@ from tapgate.telegram.forms import commands, files, searches, talk
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import Fields
 
-Form = Callable[[Fields], Content | None]
+RenderForm = Callable[[Fields], Content | None]
 
-FORMS: Mapping[str, Form] = {
+FORMS: Mapping[str, RenderForm] = {
     "Bash": commands.bash,
     "apply_patch": files.apply_patch,
     "Read": files.read,

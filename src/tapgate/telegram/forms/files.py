@@ -9,7 +9,7 @@ from typing import Any
 
 from tapgate.cards.edit_text import has_escapes
 from tapgate.model import OnDisk
-from tapgate.telegram.display import Setting
+from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.forms.content import LANGUAGES, READABLE, Content
 from tapgate.telegram.forms.fields import Fields
 
@@ -20,7 +20,7 @@ _WITH_BREAK = "\\ with the line break behind it"
 _NO_CHANGE = "changes nothing"
 
 
-def write(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> Content | None:
+def write(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
     """Three ways: as a diff with every line, as the content, as a diff without most unchanged lines."""
     if not fields.has("file_path", "content"):
         return None
@@ -42,7 +42,7 @@ def write(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) ->
     )
 
 
-def _write_facts(size: str, seen: OnDisk | None, setting: Setting) -> tuple[str, ...]:
+def _write_facts(size: str, seen: OnDisk | None, setting: DisplayOptions) -> tuple[str, ...]:
     if seen is None:
         return (size,)
     if seen.is_new:
@@ -57,7 +57,7 @@ def _bytes(count: int) -> str:
     return f"{count:,} byte{'' if count == 1 else 's'}"
 
 
-def edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> Content | None:
+def edit(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
     if not fields.has("file_path", "old_string", "new_string"):
         return None
     path, old, new = (fields.text(name) for name in ("file_path", "old_string", "new_string"))
@@ -77,7 +77,7 @@ def edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> 
     )
 
 
-def multi_edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> Content | None:
+def multi_edit(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
     edits = fields.items("edits")
     if not edits or not fields.has("file_path") or not all(_is_edit(edit) for edit in edits):
         return None
@@ -112,7 +112,7 @@ def _every(fields: Fields, seen: OnDisk | None) -> str:
     )
 
 
-def _place(seen: OnDisk | None, old: str, setting: Setting, *, every: bool) -> str:
+def _place(seen: OnDisk | None, old: str, setting: DisplayOptions, *, every: bool) -> str:
     if seen is None:
         return ""
     when = f"at {setting.clock(seen.at)}"
@@ -156,7 +156,7 @@ def _is_edit(value: object) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("old_string", "new_string"))
 
 
-def notebook_edit(fields: Fields, seen: OnDisk | None, setting: Setting, *, way: int) -> Content | None:
+def notebook_edit(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
     if not fields.has("notebook_path", "new_source"):
         return None
     source = fields.text("new_source")
