@@ -87,6 +87,7 @@ class Front:
         self.poller = Poller(
             api,
             offset=known,
+            offset_at=None if offset is None else offset[1],
             last_success=last_poll,
             deliver=self._deliver,
             confirm=self._confirm,
