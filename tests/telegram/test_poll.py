@@ -77,7 +77,14 @@ class FakeTelegram:
 class Ear:
     """A poller, and everything that it did."""
 
-    def __init__(self, telegram: FakeTelegram, *, offset: int | None = None, last_success: float | None = None) -> None:
+    def __init__(
+        self,
+        telegram: FakeTelegram,
+        *,
+        offset: int | None = None,
+        offset_at: float | None = None,
+        last_success: float | None = None,
+    ) -> None:
         self.telegram = telegram
         self.delivered: list[tuple[int, int | None]] = []
         self.confirmed: list[int] = []
@@ -91,6 +98,7 @@ class Ear:
         self.poller = Poller(
             telegram,
             offset=offset,
+            offset_at=offset_at,
             last_success=last_success,
             deliver=self._deliver,
             confirm=self._confirm,
@@ -183,8 +191,8 @@ def test_a_delivery_cut_short_confirms_nothing() -> None:
     timelapse.run(main)
 
 
-def holding(*script: Any, held: tuple[int, ...]) -> Ear:
-    ear = Ear(FakeTelegram(*script))
+def holding(*script: Any, held: tuple[int, ...], **state: Any) -> Ear:
+    ear = Ear(FakeTelegram(*script), **state)
     ear.handovers = {number: anyio.Event() for number in held}
     return ear
 
@@ -213,11 +221,11 @@ def test_while_an_answer_is_not_handed_over_others_are_heard_and_nothing_is_conf
         for _ in range(3):
             await ear.poller.poll_once()
         assert ear.delivered == [(5, 6), (6, None)]
-        assert ear.confirmed == []
+        assert ear.confirmed == [5], "recorded with the time, as what comes next"
         assert [offset for offset, _ in ear.telegram.asked] == [None, 5, 5]
         ear.handovers[5].set()
         await ear.poller.poll_once()
-        assert ear.confirmed == [8], "and then everything that was heard meanwhile"
+        assert ear.confirmed == [5, 8], "and then everything that was heard meanwhile"
         assert ear.delivered[-1] == (7, None)
 
     timelapse.run(main)
@@ -256,7 +264,33 @@ def test_a_handover_that_never_comes_holds_the_offset_for_a_while_only() -> None
     async def main() -> None:
         ear.poller._mono = anyio.current_time
         await ear.listen()
-        assert ear.confirmed == [6]
+        assert ear.confirmed == [5, 6]
+
+    timelapse.run(main)
+
+
+@pytest.mark.parametrize(("ago_s", "polls_until"), [(MOST_HELD_S + 1, 1), (MOST_HELD_S - 3, 4)])
+def test_a_restart_gives_a_held_update_no_more_time(ago_s: float, polls_until: int) -> None:
+    """A daemon that is killed every few seconds would never confirm anything, and be told everything again."""
+    ear = holding(*[[update(5)]] * 8, held=(5,), offset=5, offset_at=WALL - ago_s)
+
+    async def main() -> None:
+        ear.poller._mono = anyio.current_time
+        for _ in range(polls_until + 2):
+            await ear.poller.poll_once()
+        assert ear.confirmed == [6], "and its time does not begin anew"
+
+    timelapse.run(main)
+
+
+def test_what_came_after_the_start_is_held_for_its_whole_time() -> None:
+    """However long ago the last update was."""
+    ear = holding([], *[[update(5)]] * 5, held=(5,), offset=5, offset_at=WALL - 3600)
+
+    async def main() -> None:
+        ear.poller._mono = anyio.current_time
+        await ear.listen()
+        assert ear.confirmed == [5]
 
     timelapse.run(main)
 
@@ -268,7 +302,7 @@ def test_a_held_update_does_not_keep_newer_ones_from_being_fetched() -> None:
 
     async def main() -> None:
         await ear.listen()
-        assert ear.confirmed == [5 + MOST_FETCHED]
+        assert ear.confirmed == [5, 5 + MOST_FETCHED]
         assert ear.delivered[-1] == (105, 106)
         assert [offset for offset, _ in ear.telegram.asked] == [None, 5, 105]
 

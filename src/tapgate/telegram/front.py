@@ -105,6 +105,7 @@ class TelegramFront:
         self.poller = Poller(
             api,
             offset=known,
+            offset_at=None if offset is None else offset[1],
             last_success=last_poll,
             deliver=self._deliver,
             confirm=self._confirm,

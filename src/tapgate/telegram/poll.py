@@ -26,7 +26,7 @@ REBUILD_S = 5.0
 STEP_S = 60.0  # recording an update, however slow the disk is; longer means that nothing moves any more
 OFFSET_KEPT_S = 6 * 86_400  # after a week without updates Telegram may number them anew
 MOST_FETCHED = 100  # so many updates Telegram gives at once
-MOST_HELD_S = 60.0  # an update is confirmed after this long, whatever became of the answer
+MOST_HELD_S = 40.0  # an update is confirmed after this long, over all restarts, whatever became of the answer
 
 Handover = Callable[[], Awaitable[None]]
 """Waits until an answer was handed over to its caller, or never will be."""
@@ -58,6 +58,7 @@ class Poller:
         api: Fetch,
         *,
         offset: int | None,
+        offset_at: float | None = None,
         last_success: float | None,
         deliver: Callable[[dict[str, Any], int | None], Awaitable[Handover | None]],
         confirm: Callable[[int], Awaitable[None]],
@@ -71,7 +72,9 @@ class Poller:
         self._mono = mono
         self._offset = offset  # confirmed: what Telegram is asked for
         self._handled = offset  # the update after the last one that was delivered
+        self._recorded = offset  # what needs not be recorded once more; None: whatever it is, it does
         self._held: deque[_Held] = deque()
+        self._inherited = (offset, offset_at)  # what an earlier run recorded, until the first poll is answered
         self._deliver = deliver
         self._confirm = confirm
         self._resumed = resumed
@@ -127,6 +130,7 @@ class Poller:
         before = self._handled
         for update in updates:
             await self._take(update)
+        self._forget_inherited()
         await self._succeeded()
         is_idle = bool(updates) and self._handled == before
         if self._held and is_idle and len(updates) >= MOST_FETCHED:
@@ -151,9 +155,24 @@ class Poller:
         self._handled = number + 1
         if handover is not None:
             self._offset = self._held[0].number if self._held else number
-            self._held.append(_Held(number, handover, self._mono() + MOST_HELD_S))
+            self._held.append(_Held(number, handover, self._mono() + self._hold_s(number)))
         elif not self._held:
             self._offset = self._handled
+
+    def _forget_inherited(self) -> None:
+        """The first poll was answered: what is held from now on is held since now, and that is recorded."""
+        held, _ = self._inherited
+        if held is not None and not (self._held and self._held[0].number == held):
+            self._recorded = None
+        self._inherited = (None, None)
+
+    def _hold_s(self, number: int) -> float:
+        """How long this update may stay unconfirmed. One that earlier runs held already gets no more by a restart:
+        a daemon that is killed every few seconds would never confirm anything."""
+        held, since = self._inherited
+        if number != held or since is None:
+            return MOST_HELD_S
+        return min(MOST_HELD_S, max(0.0, since + MOST_HELD_S - self._wall()))
 
     async def _wait_for_handover(self, most_s: float) -> None:
         """Wait for the held ones, oldest first, though not for long: others want to be heard. Confirm what is done."""
@@ -165,9 +184,10 @@ class Poller:
                 while self._held:
                     await self._held[0].handover()
                     self._held.popleft()
-            before, self._offset = self._offset, self._held[0].number if self._held else self._handled
-            if self._offset is not None and self._offset != before:
-                await self._confirm(self._offset)
+            self._offset = self._held[0].number if self._held else self._handled
+            if self._offset is not None and self._offset != self._recorded:
+                await self._confirm(self._offset)  # with the time: where one is held, that is when it began
+                self._recorded = self._offset
         except Exception as error:  # after a crash the update comes again, and finds its request over
             self._report(f"an update could not be confirmed ({type(error).__name__}: {error})")
 
