@@ -12,7 +12,7 @@ from typing import TypeVar
 from tapgate.core import batches
 from tapgate.core.case import Case
 from tapgate.core.effects import CopyEntry, Edit, Effect, Post, Record, ShownEntry, Sound, Withdraw
-from tapgate.core.events import Edited, EditRefused, Withdrawn
+from tapgate.core.events import Edited, EditRefused
 from tapgate.core.retries import Retries
 from tapgate.core.roster import Roster
 from tapgate.core.soundings import Soundings
@@ -148,10 +148,6 @@ class Board:
             for copy in found.copies
             if copy in self.retries and copy.chat_id == newest.chat_id and copy.message_id < newest.message_id
         ]
-
-    def withdrawn(self, event: Withdrawn) -> list[Effect]:
-        found = self.cases.get(event.request_id)
-        return self.retire(found, event.copy) if found is not None else []
 
     def retire(self, found: Case, copy: Copy) -> list[Effect]:
         """This message counts no more. That is recorded with the end of the request, as for any other copy."""

@@ -204,9 +204,7 @@ class Desk:
                 effects += self.board.edited(event)
             case EditRefused():
                 effects += self.board.refused(event, now.mono)
-            case Withdrawn():
-                effects += self.board.withdrawn(event)
-            case CopyGone():
+            case Withdrawn() | CopyGone():
                 effects += self._on_copy_gone(event, now)
             case PromptPosted():
                 effects += self._on_prompt_posted(event, now)
@@ -666,8 +664,8 @@ class Desk:
             return self._settle(found, Outcome.NOT_SHOWN, now, detail=event.reason)
         return []
 
-    def _on_copy_gone(self, event: CopyGone, now: Instant) -> list[Effect]:
-        """Somebody deleted the message. If it was the last one, nobody can see the request: it is posted once more."""
+    def _on_copy_gone(self, event: Withdrawn | CopyGone, now: Instant) -> list[Effect]:
+        """A message counts no more. If it was the last one, nobody can see the request: it is posted once more."""
         found = self.board.cases.get(event.request_id)
         if found is None or event.copy not in found.copies:
             return []
