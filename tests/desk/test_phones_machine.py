@@ -173,13 +173,15 @@ class PhonesMachine(RuleBasedStateMachine):
 
     def happen(self, event: Event, *, sees: Card | None = None) -> None:
         found = self.desk.cases.by_id.get(self.request.id)
-        before = (found.draft, found.shown_risks()) if found is not None else None
+        before = (_said(found.draft), found.shown_risks()) if found is not None else None
         for effect in self.desk.handle(event, at(self.seconds)):
             match effect:
                 case Reply(decision=decision) if decision.verdict is Verdict.ALLOW:
                     if isinstance(event, Asked):
                         continue  # it was decided before
-                    assert sees is not None and (sees.draft, sees.risks) == before, "allowed as it stood on that phone"
+                    assert sees is not None and (_said(sees.draft), sees.risks) == before, (
+                        "allowed as it stood on that phone"
+                    )
                     assert sees.phase is Phase.OPEN
                 case _:
                     self.carry_out(effect)
@@ -209,9 +211,14 @@ class PhonesMachine(RuleBasedStateMachine):
             assert found.copies or found.pending, "or it would wait for nobody"
 
 
+def _said(draft: Draft) -> Draft:
+    """Whoever wrote it: the same text by another person is the same text."""
+    return replace(draft, author="")
+
+
 TestPhonesMachine = PhonesMachine.TestCase
 TestPhonesMachine.settings = settings(
-    max_examples=1000,
+    max_examples=800,
     stateful_step_count=30,
     deadline=None,
     derandomize=True,

@@ -369,6 +369,14 @@ def test_a_request_whose_cards_are_all_deleted_is_posted_once_more() -> None:
     assert table.card(request).outcome is Outcome.NOT_SHOWN
 
 
+def test_a_request_whose_new_message_is_deleted_while_the_old_one_is_withdrawn_is_posted_once_more() -> None:
+    table = Table()
+    request = went_on(table)
+    happen(table, Posted(request.id, NEW, version(table, request)))
+    assert not posts(happen(table, CopyGone(request.id, NEW))), "the old one still stands"
+    assert len(posts(happen(table, Withdrawn(request.id, CARD)))) == 1
+
+
 def test_a_deleted_card_that_is_not_open_any_more_is_let_go() -> None:
     table = Table()
     request = table.open(make_request())

@@ -12,7 +12,7 @@ from typing import TypeVar
 from tapgate.desk import batches
 from tapgate.desk.case import Case
 from tapgate.desk.effects import CopyEntry, Edit, Effect, Post, Record, ShownEntry, Sound, Withdraw
-from tapgate.desk.events import Edited, EditRefused, Withdrawn
+from tapgate.desk.events import Edited, EditRefused
 from tapgate.desk.people import Roster
 from tapgate.desk.retries import Retries
 from tapgate.desk.soundings import Soundings
@@ -150,10 +150,6 @@ class Cases:
             for copy in case.copies
             if copy in self.retries and copy.chat_id == newest.chat_id and copy.message_id < newest.message_id
         ]
-
-    def withdrawn(self, event: Withdrawn) -> list[Effect]:
-        case = self.by_id.get(event.request_id)
-        return self.retire(case, event.copy) if case is not None else []
 
     def retire(self, case: Case, copy: Copy) -> list[Effect]:
         """This message counts no more. That is recorded with the end of the request, as for any other copy."""

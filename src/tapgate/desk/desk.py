@@ -240,9 +240,7 @@ class Desk:
                 effects += self.cases.edited(event)
             case EditRefused():
                 effects += self.cases.refused(event, now.mono)
-            case Withdrawn():
-                effects += self.cases.withdrawn(event)
-            case CopyGone():
+            case Withdrawn() | CopyGone():
                 effects += self._on_copy_gone(event, now)
             case PromptPosted():
                 effects += self._on_prompt_posted(event, now)
@@ -759,8 +757,8 @@ class Desk:
             return self._settle(case, Outcome.NOT_SHOWN, now, detail=event.reason)
         return []
 
-    def _on_copy_gone(self, event: CopyGone, now: Instant) -> list[Effect]:
-        """Somebody deleted the message. If it was the last one, nobody can see the request: it is posted once more."""
+    def _on_copy_gone(self, event: Withdrawn | CopyGone, now: Instant) -> list[Effect]:
+        """A message counts no more. If it was the last one, nobody can see the request: it is posted once more."""
         case = self.cases.by_id.get(event.request_id)
         if case is None or event.copy not in case.copies:
             return []

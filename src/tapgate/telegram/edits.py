@@ -12,14 +12,14 @@ _UNCHANGED = "message is not modified"  # python-telegram-bot capitalises Telegr
 _GONE = "message to edit not found"
 
 
-class Fate(Enum):
+class EditResult(Enum):
     SHOWN = "shown"
     GONE = "gone"  # the message does not exist any more
     REFUSED = "refused"  # what stood there before still stands there
     BARRED = "barred"  # so it does, and the bot may not write to this chat at all
 
 
-class InPlace:
+class EditInPlace:
     """One edit as a row of calls, each for the case that Telegram refuses the one before.
 
     Only two refusals mean that there is nothing left to show: the message is so already, or it does not exist. The
@@ -30,19 +30,19 @@ class InPlace:
         self._calls = deque(calls)
         self.reason = ""
 
-    async def run(self) -> Fate:
+    async def run(self) -> EditResult:
         while self._calls:
             try:
                 await calling(self._calls[0]())
-                return Fate.SHOWN
+                return EditResult.SHOWN
             except RefusedError as error:
                 words = str(error).lower()
                 if _UNCHANGED in words:
-                    return Fate.SHOWN
+                    return EditResult.SHOWN
                 if _GONE in words:
-                    return Fate.GONE
+                    return EditResult.GONE
                 self.reason = str(error)
                 if isinstance(error, BarredError):
-                    return Fate.BARRED
+                    return EditResult.BARRED
                 self._calls.popleft()
-        return Fate.REFUSED
+        return EditResult.REFUSED

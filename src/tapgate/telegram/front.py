@@ -56,7 +56,7 @@ from tapgate.telegram.callback import decode_button
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.content import TooLargeError, whole_of
 from tapgate.telegram.display import DisplayOptions
-from tapgate.telegram.edits import Fate, InPlace
+from tapgate.telegram.edits import EditInPlace, EditResult
 from tapgate.telegram.hidden import render_hidden
 from tapgate.telegram.keyboard import keyboard_of
 from tapgate.telegram.outbox import Job, Outbox
@@ -329,21 +329,21 @@ class TelegramFront:
                 link_preview_options=_NO_PREVIEW,
             )
 
-        edit = InPlace(lambda: show(ParseMode.HTML), lambda: show(None))
-        bare = InPlace(lambda: self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
+        edit = EditInPlace(lambda: show(ParseMode.HTML), lambda: show(None))
+        bare = EditInPlace(lambda: self._api.edit_message_reply_markup(copy.chat_id, copy.message_id))
 
         async def call() -> None:
-            fate = await edit.run()
-            if fate is Fate.SHOWN:
+            result = await edit.run()
+            if result is EditResult.SHOWN:
                 await self._emit(Edited(request_id, copy, card.version), None)
                 return
             self._report(f"a card in chat {copy.chat_id} could not be edited: {edit.reason or 'it was deleted'}")
-            if fate is Fate.REFUSED and markup is None:
-                fate = Fate.GONE if await bare.run() is Fate.GONE else fate
-            if fate is Fate.GONE:
+            if result is EditResult.REFUSED and markup is None:
+                result = EditResult.GONE if await bare.run() is EditResult.GONE else result
+            if result is EditResult.GONE:
                 await self._emit(CopyGone(request_id, copy), None)
             else:
-                await self._emit(EditRefused(request_id, copy, card.version, fate is Fate.BARRED), None)
+                await self._emit(EditRefused(request_id, copy, card.version, result is EditResult.BARRED), None)
 
         async def failed(reason: str) -> None:
             self._report(f"a card in chat {copy.chat_id} could not be edited: {reason}")
@@ -352,16 +352,16 @@ class TelegramFront:
         return Job(copy.chat_id, ("edit", copy.message_id), call, failed, idle=idle)
 
     def _withdraw_job(self, request_id: str, copy: Copy) -> Job:
-        edit = InPlace(
+        edit = EditInPlace(
             lambda: self._api.edit_message_text(_ORPHAN, chat_id=copy.chat_id, message_id=copy.message_id),
             lambda: self._api.edit_message_reply_markup(copy.chat_id, copy.message_id),
         )
 
         async def call() -> None:
-            fate = await edit.run()
-            if fate is Fate.SHOWN:
+            result = await edit.run()
+            if result is EditResult.SHOWN:
                 await self._emit(Withdrawn(request_id, copy), None)
-            elif fate is Fate.GONE:
+            elif result is EditResult.GONE:
                 await self._emit(CopyGone(request_id, copy), None)
             else:
                 await failed(edit.reason)
