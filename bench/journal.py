@@ -144,6 +144,7 @@ def _daemon(home: Path, server: Server, how: str) -> Iterator[Peer]:
         [sys.executable, "-m", "bench.daemon", str(config), how],
         stdout=subprocess.PIPE,
         cwd=Path(__file__).parent.parent,
+        env={**os.environ, "XDG_RUNTIME_DIR": str(home)},  # the lock by bot lies there, and both have the same bot
     )
     try:
         assert process.stdout is not None

@@ -206,6 +206,7 @@ class Cases:
             if other is not case:
                 other.copies.pop(copy, None)
                 other.prompts.pop(copy, None)
+                other.retired.discard(copy)
 
     def sweep(self, newest: Copy) -> list[Effect]:
         known = (copy for case in self.by_id.values() for copy in (*case.copies, *case.prompts))
