@@ -272,13 +272,13 @@ def test_a_handover_that_never_comes_holds_the_offset_for_a_while_only() -> None
 @pytest.mark.parametrize(("ago_s", "polls_until"), [(MOST_HELD_S + 1, 1), (MOST_HELD_S - 3, 4)])
 def test_a_restart_gives_a_held_update_no_more_time(ago_s: float, polls_until: int) -> None:
     """A daemon that is killed every few seconds would never confirm anything, and be told everything again."""
-    ear = holding(*[[update(5)]] * 8, held=(5,), offset=5, offset_at=WALL - ago_s)
+    ear = holding(*[[update(5), update(6)]] * 8, held=(5, 6), offset=5, offset_at=WALL - ago_s)
 
     async def main() -> None:
         ear.poller._mono = anyio.current_time
         for _ in range(polls_until + 2):
             await ear.poller.poll_once()
-        assert ear.confirmed == [6], "and its time does not begin anew"
+        assert ear.confirmed == [7], "and its time does not begin anew, nor that of those behind it"
 
     timelapse.run(main)
 

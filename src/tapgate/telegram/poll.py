@@ -155,7 +155,7 @@ class Poller:
         self._handled = number + 1
         if handover is not None:
             self._offset = self._held[0].number if self._held else number
-            self._held.append(_Held(number, handover, self._mono() + self._hold_s(number)))
+            self._held.append(_Held(number, handover, self._mono() + self._hold_s()))
         elif not self._held:
             self._offset = self._handled
 
@@ -166,13 +166,11 @@ class Poller:
             self._recorded = None
         self._inherited = (None, None)
 
-    def _hold_s(self, number: int) -> float:
-        """How long this update may stay unconfirmed. One that earlier runs held already gets no more by a restart:
-        a daemon that is killed every few seconds would never confirm anything."""
-        held, since = self._inherited
-        if number != held or since is None:
-            return MOST_HELD_S
-        return min(MOST_HELD_S, max(0.0, since + MOST_HELD_S - self._wall()))
+    def _hold_s(self) -> float:
+        """How long an update may stay unconfirmed. Those that waited at the start may have been held by earlier runs,
+        and get no more time by a restart: a daemon that is killed every few seconds would never confirm anything."""
+        _, since = self._inherited
+        return MOST_HELD_S if since is None else min(MOST_HELD_S, max(0.0, since + MOST_HELD_S - self._wall()))
 
     async def _wait_for_handover(self, most_s: float) -> None:
         """Wait for the held ones, oldest first, though not for long: others want to be heard. Confirm what is done."""
