@@ -368,4 +368,3 @@ class Card:
     risks: tuple[Risk, ...] = ()
     draft: Draft = NO_DRAFT
     listed: tuple[Request, ...] = ()
-    place: tuple[int, int] = (1, 1)  # which of how many open requests

@@ -230,10 +230,10 @@ def test_a_telegram_that_refuses_everything_is_not_asked_in_a_loop(world: World)
 
 def test_a_card_that_was_deleted_is_posted_again_once_and_then_the_agent_asks_at_the_terminal(world: World) -> None:
     """A request whose only card is gone must not wait for nobody."""
-    hook = world.ask(event_bytes(tool_input={"command": "make release"}))
-    delete_on_phone(world, world.open_card("make release"))
-    second = ask_and_leave(world, 2)  # “1 of 2 open” is the edit that finds it gone
-    again = world.open_card("make release")
+    hook = world.ask(event_bytes(tool="Grep", tool_input={"pattern": "release"}))
+    delete_on_phone(world, world.open_card("release"))
+    second = ask_and_leave(world, 2)  # “Allow these 2…” is the edit that finds it gone
+    again = world.open_card("release")
     assert hook.poll() is None
     delete_on_phone(world, again)
     finish(second)
@@ -243,9 +243,9 @@ def test_a_card_that_was_deleted_is_posted_again_once_and_then_the_agent_asks_at
 
 
 def ask_and_leave(world: World, number: int) -> Any:
-    """Another question beside the first one, so that the first one's card is edited; it is given up at once."""
-    other = world.ask(event_bytes(session=f"other-{number}", tool_input={"command": f"ls {number}"}))
-    card = world.open_card(f"ls {number}")
+    """Another question of the session, so that the first one's card is edited; it is given up at once."""
+    other = world.ask(event_bytes(tool="Glob", tool_input={"pattern": f"*.{number}"}))
+    card = world.open_card(f"*.{number}")
     world.tap(card, "Deny")
     return other
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tapgate.agents.dialect import Ignored
-from tapgate.daemon.reports import LONGEST, Report, Reports
+from tapgate.daemon.reports import LONGEST, DaemonReport, Reports
 from tapgate.daemon.reports import MOST as MOST_REPORTS
 from tapgate.daemon.sessions import KEPT_S, LONGEST_ID, MOST, Session, Sessions
 from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
@@ -113,8 +113,8 @@ def test_reports_are_handed_on_and_the_last_kept_without_a_token() -> None:
     reports(secret)
     assert heard == [secret, "Telegram answers again", secret], "the log redacts by itself"
     assert reports.last() == (
-        Report(1005.0, "Telegram answers again"),
-        Report(1010.0, "it broke at bot<token>", times=2),
+        DaemonReport(1005.0, "Telegram answers again"),
+        DaemonReport(1010.0, "it broke at bot<token>", times=2),
     )
 
 

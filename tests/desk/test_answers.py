@@ -505,13 +505,40 @@ def reads(table: Table, count: int, **more: Any) -> list[Request]:
     ]
 
 
-def test_each_card_says_which_of_how_many_it_is() -> None:
+def retold(effects: list[Effect]) -> dict[str, bool]:
+    """The requests whose cards are edited, and whether that can wait for quieter moments."""
+    return {effect.card.request.id: effect.idle for effect in effects if isinstance(effect, Edit)}
+
+
+def test_cards_that_can_be_allowed_together_are_told_of_it_and_no_others() -> None:
     table = Table()
     one, two, three = reads(table, 3)
-    assert [table.card(request).place for request in (one, two, three)] == [(1, 3), (2, 3), (3, 3)]
+    risky = table.open(make_request(8, tool="Read", suggestions=()), risks=(RISK,), message=80)
+    elsewhere = table.open(make_request(9, tool="Read", suggestions=(), session="other"), message=90)
+    assert [table.labels(request)[-1] for request in (one, two, three)] == ["Allow these 3…"] * 3
     effects = table.tap(one, "Deny")
-    retold = {effect.card.place: effect.idle for effect in effects if isinstance(effect, Edit) and effect.idle}
-    assert retold == {(1, 2): True, (2, 2): True}, "the others are told, when nothing else is to be sent"
+    assert retold(effects) == {one.id: False, two.id: True, three.id: True}
+    assert [table.labels(request)[-1] for request in (two, three)] == ["Allow these 2…"] * 2
+    effects = table.tap(two, "Deny", message=20)
+    assert retold(effects) == {two.id: False, three.id: True}
+    assert not any("these" in label for one in (three, risky, elsewhere) for label in table.labels(one))
+
+
+def test_of_a_list_that_is_too_long_nobody_is_told_the_length() -> None:
+    """One more or one less than can be read at once changes no card, however many there are."""
+    table = Table()
+    requests = reads(table, 10)
+    more = [make_request(n, tool="Read", suggestions=()) for n in range(11, 14)]
+    edits = []
+    for request in more:
+        table.desk.handle(Asked(request), at(1))
+        card = Copy(ADA.chat_id, int(request.id, 16) * 10)
+        edits.append(retold(table.desk.handle(Posted(request.id, card, 0), at(1))))
+    assert edits == [dict.fromkeys([request.id for request in requests], True), {}, {}]
+    assert retold(table.tap(more[0], "Deny", message=110)) == {more[0].id: False}
+    assert retold(table.tap(more[1], "Deny", message=120)) == {more[1].id: False}
+    back = retold(table.tap(more[2], "Deny", message=130))
+    assert back == {more[2].id: False, **dict.fromkeys([request.id for request in requests], True)}
 
 
 def test_several_harmless_ones_are_listed_and_then_allowed_together() -> None:

@@ -52,6 +52,7 @@ from tapgate.desk.events import (
 )
 from tapgate.model import Action, Answer, Card, Copy, Decision, Outcome, Person, Phase, Prompt, Request, Risk, Verdict
 from tests.builders import ADA, BOB, STRANGER_ID, at, make_request, tap_on
+from tests.desk.brute_force import check_indexes
 from tests.desk.ledger import Ledger
 
 PEOPLE = (ADA, BOB)
@@ -554,6 +555,18 @@ class DeskMachine(RuleBasedStateMachine):
     def a_kept_tap_is_answered_when_the_wait_for_the_caller_is_over(self) -> None:
         for request_id in self.unanswered_taps.values():
             assert self.desk.awaits_caller(request_id)
+
+    @invariant()
+    def indexes_say_what_a_look_at_every_case_says(self) -> None:
+        check_indexes(self.desk)
+
+    @invariant()
+    def cards_say_how_many_can_be_allowed_together(self) -> None:
+        for case in self.desk.cases.by_id.values():
+            if case.phase is Phase.OPEN and case.copies and not case.awaits_caller:
+                assert case.told == tuple(
+                    len(self.desk.cases.together(case, chat_id)) for chat_id in self.desk.cases.roster.chats
+                )
 
     @invariant()
     def nothing_due_is_left(self) -> None:

@@ -225,7 +225,7 @@ def _steps() -> Iterator[tuple[str, Card, DisplayOptions]]:
     yield "steps/second-look", _in_step(request, Draft(confirming="s0"), risky=True), STUDIO
     reads = tuple(make_request(n, tool="Read", tool_input={"file_path": f"/srv/{n}"}, suggestions=()) for n in (1, 2))
     listed = _in_step(reads[0], Draft(listed=tuple(one.id for one in reads)))
-    yield "steps/several", replace(listed, listed=reads, place=(1, 2)), STUDIO
+    yield "steps/several", replace(listed, listed=reads), STUDIO
     answered = answer_by(answer_of(form, replace(half, at=2)))
     yield "settled/answered", settled_card(form, Outcome.ALLOWED, answer=answered), STUDIO
     yield "settled/skipped", settled_card(form, Outcome.DENIED, answer=answer_by(choice_of(form, "d"))), STUDIO

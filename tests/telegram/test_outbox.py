@@ -466,7 +466,7 @@ def test_idle_work_makes_way_for_what_comes_meanwhile() -> None:
 
 
 def test_an_older_idle_edit_never_says_over_a_newer_one_that_counts() -> None:
-    """ "2 of 5 open" must not come after "Allowed": the card would have its buttons back."""
+    """ "Allow these 2…" must not come after "Allowed": the card would have its buttons back."""
 
     async def main(post: Post) -> None:
         for number in range(4):

@@ -162,11 +162,6 @@ def test_a_list_names_each_call() -> None:
     ]
 
 
-def test_a_card_says_which_of_how_many_it_is() -> None:
-    card = replace(open_card(make_request()), place=(2, 5))
-    assert lines(card)[-1] == "⏳ until 08:09 · 2 of 5 open · in ~/shop"
-
-
 # Prompts
 
 

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-
 from tapgate.desk.case import Case
 from tapgate.model import NO_DRAFT, Action, Choice, Phase
 
 MOST_TOGETHER = 10  # a list that still can be read before it is allowed
 
 
-def allowable_together(case: Case, cases: Iterable[Case], chat_id: int) -> list[Case]:
-    """This one and the others that could be allowed with it, oldest first; none where it is the only one."""
-    if not _is_allowable(case, chat_id) or not case.request.call.session_id:
+def chats_of(case: Case) -> list[int]:
+    """The chats in which one tap may allow it together with others of its session."""
+    if case.phase is not Phase.OPEN or case.risks or not case.request.call.session_id:
         return []
-    session = session_of(case)
-    others = [one for one in cases if session_of(one) == session and _is_allowable(one, chat_id)]
-    return others if _is_several(len(others)) else []
+    if (case.draft != NO_DRAFT and not case.draft.listed) or plain_allow(case) is None:
+        return []
+    return [chat_id for chat_id in {copy.chat_id for copy in case.copies} if case.is_whole(chat_id)]
 
 
-def sizes(cases: Iterable[Case], chat_id: int) -> dict[tuple[int, str], int]:
-    """How many could be allowed together in this chat, session by session."""
-    counts = Counter(session_of(one) for one in cases if _is_allowable(one, chat_id))
-    return {session: count for session, count in counts.items() if session[1] and _is_several(count)}
+def offered_size(count: int) -> int:
+    """How many the cards offer to allow together, where so many could be; 0: none."""
+    return count if 2 <= count <= MOST_TOGETHER else 0
 
 
 def session_of(case: Case) -> tuple[int, str]:
@@ -37,18 +33,3 @@ def plain_allow(case: Case) -> Choice | None:
         if choice.key == "a" and choice.action is Action.DECIDE and choice.decision.updated_input is None:
             return choice
     return None
-
-
-def _is_allowable(case: Case, chat_id: int) -> bool:
-    return (
-        case.phase is Phase.OPEN
-        and not case.risks
-        and case.is_whole(chat_id)
-        and any(copy.chat_id == chat_id for copy in case.copies)
-        and (case.draft == NO_DRAFT or bool(case.draft.listed))
-        and plain_allow(case) is not None
-    )
-
-
-def _is_several(count: int) -> bool:
-    return 2 <= count <= MOST_TOGETHER

@@ -85,8 +85,8 @@ class Case:
     draft_risks: tuple[Risk, ...] = ()  # of the text in the draft
     draft_links: tuple[Link, ...] = ()
     ranks: Mapping[int, Role] = field(default_factory=dict)  # the most that anybody may do, chat by chat
-    place: tuple[int, int] = (1, 1)  # which of how many open requests
-    told: tuple[int, int, tuple[int, ...]] | None = None  # the same, and how many go together in each chat, as shown
+    told: tuple[int, ...] = ()  # how many go together in each chat, as its copies were told last
+    number: int = 0  # the order in which requests came
 
     @property
     def deadline_at(self) -> float:
@@ -158,7 +158,6 @@ class Case:
             risks=self.shown_risks(),
             draft=self.draft,
             listed=listed,
-            place=self.place,
         )
 
     def next_deadline(self) -> float | None:

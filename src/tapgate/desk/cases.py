@@ -1,11 +1,12 @@
-"""What stands on the phones: every request's card in every chat, and what has to be sent to keep it true. Pure.
+"""All cases, and what stands on the phones: every card in every chat, and what has to be sent to keep it true. Pure.
 
-Only desk.py changes a request's state; here is what the phones are told of it.
+Only desk.py changes a request's state; here is what the phones are told of it. Whoever changes a case takes it from
+here (`get`, `find`, `each`): what was handed out is indexed anew before anything is looked up, and after the event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -13,6 +14,8 @@ from tapgate.desk import batches
 from tapgate.desk.case import Case
 from tapgate.desk.effects import CopyEntry, Edit, Effect, Post, Record, ShownEntry, Sound, Withdraw
 from tapgate.desk.events import Edited, EditRefused
+from tapgate.desk.index import By, Index
+from tapgate.desk.matching import Kin, Report
 from tapgate.desk.people import Roster
 from tapgate.desk.retries import Retries
 from tapgate.desk.soundings import Soundings
@@ -25,44 +28,123 @@ PlaceT = TypeVar("PlaceT", int, Copy)
 
 class Cases:
     def __init__(self, roster: Roster) -> None:
-        self.by_id: dict[str, Case] = {}
+        self.by_id: dict[str, Case] = {}  # to read from; see `get`
+        self.index = Index()
         self.roster = roster
         self.soundings = Soundings()
         self.retries = Retries()
+        self._count = 0
+        self._handed_out: dict[str, Case] = {}
+
+    # Finding
+
+    def get(self, request_id: str) -> Case | None:
+        case = self.by_id.get(request_id)
+        if case is not None:
+            self._handed_out[request_id] = case
+        return case
+
+    def find(self, by: By, key: Hashable, group: Hashable = None) -> list[Case]:
+        """Oldest first."""
+        found = self.up_to_date().find(by, key, group)
+        self._handed_out.update((case.request.id, case) for case in found)
+        return found
+
+    def reported(self, uid: int, fingerprint: str, report: Report) -> Iterable[Case]:
+        """Those for which a report of this call would have that meaning, oldest first."""
+        key = (uid, fingerprint)
+        if report is Report.OPEN:  # no case opens a second time, so they stand in the order in which they came
+            return self.each(self.up_to_date().iterate(By.CALL, key, report))
+        return self.find(By.CALL, key, report)
+
+    def each(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """One after another, where there may be many: each is indexed as soon as the next one is asked for."""
+        for case in cases:
+            is_held = case.request.id in self._handed_out
+            self._handed_out[case.request.id] = case
+            yield case
+            self.index.update(case)
+            if not is_held:
+                self._handed_out.pop(case.request.id, None)
+
+    def in_phases(self, *phases: Phase) -> Iterator[Case]:
+        index = self.up_to_date()
+        found = [case for phase in phases for case in index.find(By.PHASE, phase)]
+        return self.each(sorted(found, key=lambda case: case.number))
+
+    def of_session(
+        self, session_id: str, uid: int, *, where: Callable[[Kin], bool] = lambda kin: True
+    ) -> Iterator[Case]:
+        """The requests of a session that somebody other than the phone can still end. No session id: none.
+
+        An agent chooses its session's id, so a session is one user's: the same id under another uid is another one.
+        `where` is asked once for all that are alike in what it is given.
+        """
+        index, key = self.up_to_date(), (uid, session_id)
+        groups = [group for group in index.groups(By.SESSION, key) if isinstance(group, Kin) and where(group)]
+        found = [case for group in groups for case in index.find(By.SESSION, key, group)]
+        return self.each(sorted(found, key=lambda case: case.number))
+
+    def due(self, now: float) -> Iterator[Case]:
+        return self.each([self.by_id[request_id] for request_id in self.up_to_date().take_due(now)])
+
+    def up_to_date(self) -> Index:
+        for case in self._handed_out.values():
+            self.index.update(case)
+        return self.index
+
+    def hand_in(self) -> list[Effect]:
+        """The event is over. Cards whose number of requests to allow together has changed are told, in quiet moments.
+
+        How many others are looked at is bounded: a list that is too long is not offered, so nobody is told its length.
+        """
+        self.up_to_date()
+        concerned = dict(self._handed_out)
+        for batch, before in self.index.take_changed_batches().items():
+            if batches.offered_size(before) != batches.offered_size(self.index.count(By.BATCH, batch)):
+                concerned.update((case.request.id, case) for case in self.index.find(By.BATCH, batch))
+        effects: list[Effect] = []
+        for case in sorted(concerned.values(), key=lambda case: case.number):
+            if case.phase is Phase.OPEN and case.copies and not case.awaits_caller and case.told != self._sizes(case):
+                effects += self.edit(case, idle=True)
+        self._handed_out.clear()
+        return effects
 
     def card(self, case: Case, chat_id: int | None = None) -> Card:
         """The card in this chat; without one, where the most of it was shown."""
         if chat_id is None:
             chat_id = next(iter(case.seen_in), case.chats[0] if case.chats else 0)
         listed = tuple(self.by_id[one].request for one in case.draft.listed if one in self.by_id)
-        return case.card(chat_id, several=len(self.together(case, chat_id)), listed=listed)
+        return case.card(chat_id, several=self.size(case, chat_id), listed=listed)
 
     def together(self, case: Case, chat_id: int) -> list[Case]:
-        return batches.allowable_together(case, self.by_id.values(), chat_id)
+        """This one and the others that one tap could allow with it there, oldest first; none where it is alone."""
+        if not self.size(case, chat_id):
+            return []
+        return self.find(By.BATCH, (chat_id, *batches.session_of(case)))
 
-    def of_session(self, session_id: str, uid: int) -> list[Case]:
-        """The requests of a session that somebody other than the phone can still end. No session id: none.
+    def size(self, case: Case, chat_id: int) -> int:
+        """How many these are."""
+        index, batch = self.up_to_date(), (chat_id, *batches.session_of(case))
+        return batches.offered_size(index.count(By.BATCH, batch)) if index.has(By.BATCH, batch, case) else 0
 
-        An agent chooses its session's id, so a session is one user's: the same id under another uid is another one.
-        """
-        return [
-            case
-            for case in self.by_id.values()
-            if session_id and batches.session_of(case) == (uid, session_id) and case.is_open()
-        ]
+    def _sizes(self, case: Case) -> tuple[int, ...]:
+        return tuple(self.size(case, chat_id) for chat_id in self.roster.chats)
 
     def add(self, case: Case) -> None:
-        """A new request, the last in the row. Of those that are over, the oldest are forgotten."""
+        """A new request. Of those that are over, those that ended first are forgotten."""
+        self._count += 1
+        case.number = self._count
+        case.told = (0,) * len(self.roster.chats)
         self.by_id[case.request.id] = case
-        self.forget()
-        waiting = sum(case.phase is Phase.OPEN for case in self.by_id.values())
-        case.place = (waiting, waiting)
-        case.told = (waiting, waiting, (0,) * len(self.roster.chats))
-
-    def forget(self) -> None:
-        settled = [request_id for request_id, case in self.by_id.items() if case.phase is Phase.SETTLED]
-        for request_id in settled[: max(0, len(settled) - SETTLED_KEPT)]:
-            del self.by_id[request_id]
+        self._handed_out[case.request.id] = case
+        index = self.up_to_date()
+        while index.count(By.PHASE, Phase.SETTLED) > SETTLED_KEPT:
+            ended = index.first(By.PHASE, Phase.SETTLED)
+            assert ended is not None
+            index.remove(ended)
+            del self.by_id[ended.request.id]
+            self._handed_out.pop(ended.request.id, None)
 
     # What to send
 
@@ -75,6 +157,7 @@ class Cases:
         # One that was refused and has been replaced is no longer edited, only withdrawn.
         copies = [copy for copy in case.copies if copy not in self.retries or self._is_newest(case, copy)]
         cards = {copy: self.card(case, copy.chat_id) for copy in copies}
+        case.told = self._sizes(case)
         return [Edit(card, tuple(copies), idle) for card, copies in _grouped(cards)]
 
     def mend(self, case: Case, copy: Copy) -> list[Effect]:
@@ -90,21 +173,6 @@ class Cases:
             return []
         return [Edit(self.card(case, copy.chat_id), (copy,), idle=self.shows_current(case, copy))]
 
-    def tell_places(self) -> list[Effect]:
-        """Each card says which of how many it is, and how many go together. That can wait for quieter moments."""
-        waiting = [case for case in self.by_id.values() if case.phase is Phase.OPEN]
-        together = {chat_id: batches.sizes(waiting, chat_id) for chat_id in self.roster.chats}
-        effects: list[Effect] = []
-        for number, case in enumerate(waiting, start=1):
-            several = tuple(sizes.get(batches.session_of(case), 0) for sizes in together.values())
-            if case.told is None and not case.caller_here:
-                continue  # of an earlier run: what stands around it is known again when its caller is back
-            if case.copies and case.told != (number, len(waiting), several):
-                case.told = (number, len(waiting), several)
-                case.place = (number, len(waiting))
-                effects += self.edit(case, idle=True)
-        return effects
-
     # What Telegram made of it
 
     def shows_current(self, case: Case, copy: Copy) -> bool:
@@ -115,7 +183,7 @@ class Cases:
         return any(copy.chat_id == chat_id and self.shows_current(case, copy) for copy in case.copies)
 
     def edited(self, event: Edited) -> list[Effect]:
-        case = self.by_id.get(event.request_id)
+        case = self.get(event.request_id)
         if case is None or event.copy not in case.copies:
             return []
         case.copies[event.copy] = max(event.version, case.copies[event.copy])
@@ -127,7 +195,7 @@ class Cases:
 
     def refused(self, event: EditRefused, now: float) -> list[Effect]:
         """The copy stays behind and is tried again later; meanwhile a new message shows the card as it stands."""
-        case = self.by_id.get(event.request_id)
+        case = self.get(event.request_id)
         if case is None or event.copy not in case.copies or event.version < case.version:
             return []  # a newer version is on its way there, and will be confirmed or refused itself
         if self.shows_current(case, event.copy):
@@ -165,7 +233,7 @@ class Cases:
         """Try again what Telegram refused. Idle, so that it is in nobody's way."""
         effects: list[Effect] = []
         for request_id, copy in self.retries.due(now):
-            case = self.by_id.get(request_id)
+            case = self.get(request_id)
             if case is None or copy not in case.copies:
                 self.retries.forget(copy)
                 continue
@@ -194,7 +262,7 @@ class Cases:
         """A tap on a message we did not know of: a send that timed out had arrived. It is a copy from now on."""
         if copy in case.copies or copy.message_id <= 0 or len(case.copies) >= MOST_COPIES:
             return []
-        if any(copy in other.copies or copy in other.retired or copy in other.prompts for other in self.by_id.values()):
+        if self.up_to_date().is_known(copy):
             return []  # a made-up tap that names another request's card must not change that card
         case.copies[copy] = 0
         self.soundings.note(copy)
@@ -202,15 +270,15 @@ class Cases:
 
     def take_from_others(self, case: Case, copy: Copy) -> None:
         """A message of this run shows this request alone, whatever the journal of an earlier run says about it."""
-        for other in self.by_id.values():
+        for other in [one for by in (By.COPY, By.PROMPT, By.RETIRED) for one in self.find(by, copy)]:
             if other is not case:
                 other.copies.pop(copy, None)
                 other.prompts.pop(copy, None)
                 other.retired.discard(copy)
 
     def sweep(self, newest: Copy) -> list[Effect]:
-        known = (copy for case in self.by_id.values() for copy in (*case.copies, *case.prompts))
-        return list(self.soundings.sweep(newest, known))
+        index = self.up_to_date()
+        return list(self.soundings.sweep(newest, index.stands))
 
     def sound(self, case: Case) -> list[Sound]:
         """The request is over, but a copy of its card may stand where we do not know of it."""

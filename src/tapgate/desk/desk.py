@@ -11,8 +11,9 @@ Its rules:
 7. A tap carries its user; the desk checks it, and checks that the choice was on that request's card.
 8. Nothing on the socket can approve. Only Tapped and Replied, which only a front sends, carry an answer.
 9. Content that does not fit is never approved unseen.
-
-10. The journal proves no tap: any process of this user can write it. An open request of an earlier run begins anew when
+10. Work per event does not grow with the number of other requests, open or settled: cases are found by index.py, and
+    an event edits no card but its own case's and those that one tap could allow together with it.
+11. The journal proves no tap: any process of this user can write it. An open request of an earlier run begins anew when
     its caller is back with the bytes; what was tapped counts again because Telegram delivers it again (restart.py).
 
 What a card asks for beyond one tap (a question's answers, a changed text, a second tap, a list) is its draft: see
@@ -82,7 +83,8 @@ from tapgate.desk.events import (
     WholePosted,
     Withdrawn,
 )
-from tapgate.desk.matching import match_ended, supersedes, why_left
+from tapgate.desk.index import By
+from tapgate.desk.matching import kin_of, match_ended, moves_on, supersedes, why_left
 from tapgate.desk.memory import Remembered
 from tapgate.desk.people import Roster, why_not
 from tapgate.desk.restart import (
@@ -164,7 +166,7 @@ class Desk:
         return self.cases.card(case) if case else None
 
     def open_cards(self) -> list[Card]:
-        return [self.cases.card(case) for case in self.cases.by_id.values() if case.phase is not Phase.SETTLED]
+        return [self.cases.card(case) for case in self.cases.in_phases(Phase.OPEN, Phase.LEAVING, Phase.SENDING)]
 
     def edited_by(self, event: Event) -> Request | None:
         """The request with the text that this event puts into it, to be examined before the event is handled."""
@@ -172,10 +174,11 @@ class Desk:
         if not isinstance(replied, Replied):
             return None
         copy = Copy(replied.chat_id, replied.reply_to)
-        for case in self.cases.by_id.values():
-            own = event.prompt if isinstance(event, PromptPosted) and event.request_id == case.request.id else None
-            prompt = own or case.prompts.get(copy)
-            if prompt is not None and (prompt.user_id, prompt.purpose) == (replied.user_id, Action.ASK_EDIT):
+        asked = [(case, case.prompts[copy]) for case in self.cases.find(By.PROMPT, copy)]
+        if isinstance(event, PromptPosted) and event.request_id in self.cases.by_id:
+            asked.insert(0, (self.cases.by_id[event.request_id], event.prompt))
+        for case, prompt in asked:
+            if (prompt.user_id, prompt.purpose) == (replied.user_id, Action.ASK_EDIT):
                 text = drafts.as_typed(case.request, replied.text.strip())
                 return edited_request(case.request, Draft(text=text))
         return None
@@ -195,7 +198,7 @@ class Desk:
         return case is not None and case.awaits_caller
 
     def next_deadline(self) -> float | None:
-        times = [*(case.next_deadline() for case in self.cases.by_id.values()), self.cases.retries.next_due()]
+        times = (self.cases.up_to_date().next_due(), self.cases.retries.next_due())
         return min((time for time in times if time is not None), default=None)
 
     # The one door
@@ -229,7 +232,7 @@ class Desk:
                 effects += self._on_posted(event)
             case PostUnsure():
                 self.cases.soundings.suspect(event.chat_id)
-                unsure = self.cases.by_id.get(event.request_id)
+                unsure = self.cases.get(event.request_id)
                 if unsure is not None and unsure.phase is Phase.SETTLED:
                     effects.append(Sound(event.chat_id))
             case Sounded():
@@ -254,7 +257,7 @@ class Desk:
                 effects += self._on_stopped(now)
             case Ticked():
                 pass
-        return effects + self.cases.retry_due(now.mono) + self.cases.tell_places()
+        return effects + self.cases.retry_due(now.mono) + self.cases.hand_in()
 
     def restore(self, remembered: Iterable[Remembered], now: Instant) -> list[Effect]:
         """Take up what an earlier run left: open requests wait for their callers, unfinished edits are made."""
@@ -263,7 +266,7 @@ class Desk:
         recalled = [recall(memory, now) for memory in memories]
         forget_shared_messages(recalled)
         for memory, case in zip(memories, recalled, strict=True):
-            self.cases.by_id[case.request.id] = case
+            self.cases.add(case)
             case.ranks = self.cases.roster.ranks
             for copy in (*case.copies, *case.prompts):
                 self.cases.soundings.note(copy)
@@ -274,12 +277,12 @@ class Desk:
                 seen = memory.findings or Findings(self._assess(case.request))
                 case.risks, case.context = seen.risks, replace(case.context, links=seen.links)
                 effects += retract_answer_prompts(case)
-                continue
-            behind = tuple(copy for copy, shown in case.copies.items() if shown < case.version)
-            if behind:
-                effects.append(Edit(self.cases.card(case), behind))
-            effects += [sound for sound in self.cases.sound(case) if sound not in effects]
-        self.cases.forget()
+            else:
+                behind = tuple(copy for copy, shown in case.copies.items() if shown < case.version)
+                if behind:
+                    effects.append(Edit(self.cases.card(case), behind))
+                effects += [sound for sound in self.cases.sound(case) if sound not in effects]
+            self.cases.hand_in()
         return effects
 
     # A request comes, or comes back
@@ -288,7 +291,7 @@ class Desk:
         request = event.request
         if self.is_taken(request):
             return [Reply(request, NO_OPINION, "this request id is in use")]
-        case = self.cases.by_id.get(request.id)
+        case = self.cases.get(request.id)
         if case is not None:
             return self._on_returned(case, event, now)
         if self._stopping:
@@ -299,15 +302,14 @@ class Desk:
         hold_s = self._hold_for(request)
         if hold_s <= 0:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
-        waiting_bytes = sum(
-            len(case.request.raw) for case in self.cases.by_id.values() if case.phase is not Phase.SETTLED
-        )
-        if waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
+        if self.cases.up_to_date().waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
             return [Reply(request, NO_OPINION, "more is waiting for an answer than tapgate will hold")]
         effects: list[Effect] = []
-        for older in self.cases.of_session(request.call.session_id, request.caller.uid):
-            if supersedes(request, older.request):
-                effects += self._settle(older, Outcome.SUPERSEDED, now)
+        kin = kin_of(request)
+        for older in self.cases.of_session(
+            request.call.session_id, request.caller.uid, where=lambda older: supersedes(kin, older)
+        ):
+            effects += self._settle(older, Outcome.SUPERSEDED, now)
         case = Case(
             request=request,
             asked=now,
@@ -373,6 +375,8 @@ class Desk:
                 effects += self._on_tap(one, now)
             else:  # what was found out about its text was about the request as the journal has it
                 effects += self._on_text(replace(one, findings=None), now)
+        if case.phase is Phase.OPEN:
+            effects += self.cases.edit(case, idle=True)  # what stands on the phones is the earlier run's
         if case.phase is Phase.OPEN and case.pending:
             effects += self.cases.post(case, tuple(chat for chat in case.chats if chat in case.pending))
         return effects
@@ -393,7 +397,7 @@ class Desk:
         tap = event.tap
         if not self.cases.roster.knows(tap.user_id):
             return [AnswerTap(tap.query_id, "You are not on this tapgate's list, so your tap does not count.", True)]
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is None:
             return [AnswerTap(tap.query_id, "This button belongs to no request that tapgate knows of.", True)]
         person = self.cases.roster.person(tap.user_id, tap.copy.chat_id) if tap.copy else None
@@ -485,19 +489,17 @@ class Desk:
         person = self.cases.roster.person(event.user_id, event.chat_id)
         if person is None:
             return []
-        for case in self.cases.by_id.values():
-            prompt = case.prompts.get(answered)
-            if prompt is not None and prompt.user_id == event.user_id:
+        for case in self.cases.find(By.PROMPT, answered):
+            prompt = case.prompts[answered]
+            if prompt.user_id == event.user_id:
                 if case.awaits_caller:
                     return self._keep(case, event)
                 return self._on_typed(case, person, prompt, event, now)
-        for case in self.cases.by_id.values():
-            if answered in case.copies or answered in case.retired:
-                if case.awaits_caller:
-                    return self._keep(case, event)
-                return self._on_card_reply(case, person, event, now)
-        asked = ((chat_id, prompt.user_id) for case in self.cases.by_id.values() for chat_id, prompt in case.asking)
-        if (event.chat_id, event.user_id) in asked:
+        for case in [*self.cases.find(By.COPY, answered), *self.cases.find(By.RETIRED, answered)]:
+            if case.awaits_caller:
+                return self._keep(case, event)
+            return self._on_card_reply(case, person, event, now)
+        if self.cases.up_to_date().count(By.ASKING, (event.chat_id, event.user_id)):
             self._early[answered] = event
         return []
 
@@ -640,7 +642,7 @@ class Desk:
 
     def _on_prompt_posted(self, event: PromptPosted, now: Instant) -> list[Effect]:
         self.cases.soundings.note(event.copy)
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is None:
             return []
         case.asking.discard((event.copy.chat_id, event.prompt))
@@ -688,7 +690,7 @@ class Desk:
         return [Probe(case.request.id, case.request.caller.parent_pid, PROBE_S)]
 
     def _on_probed(self, event: AgentProbed, now: Instant) -> list[Effect]:
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is None or case.phase is not Phase.LEAVING:
             return []
         return self._settle(case, why_left(case.left, alive=event.alive), now)
@@ -696,7 +698,8 @@ class Desk:
     # What the agent did meanwhile
 
     def _on_tool_ended(self, event: ToolEnded, now: Instant) -> list[Effect]:
-        case, ran = match_ended(self.cases.by_id.values(), event, now)
+        call = (event.uid, event.call.fingerprint)
+        case, ran = match_ended(lambda report: self.cases.reported(*call, report), event, now)
         if case is None:
             return []
         if not case.is_open():
@@ -718,15 +721,9 @@ class Desk:
 
     def _on_moved(self, event: SessionMoved, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for case in self.cases.of_session(event.session_id, event.uid):
-            if case.request.call.agent_id != event.agent_id:
-                continue  # a subagent in the background waits on while the main thread moves, and the other way round
-            known = bool(event.prompt_id and case.request.prompt_id)
-            same = event.prompt_id == case.request.prompt_id
-            # These reports come on a way of their own and may be late: the prompt's id tells old from new.
-            if known and same is (event.move is not Move.STOP):
-                continue
+        for case in self.cases.of_session(event.session_id, event.uid, where=lambda kin: moves_on(event, kin)):
             # Without the id only time can tell: right after a question, a report of a beginning is a late one.
+            known = bool(event.prompt_id and case.request.prompt_id)
             if not known and event.move is not Move.STOP and now.mono - case.asked.mono < LATE_S:
                 continue
             effects += self._settle(case, Outcome.MOVED_ON, now, detail=event.move.value)
@@ -736,7 +733,7 @@ class Desk:
 
     def _on_posted(self, event: Posted) -> list[Effect]:
         effects: list[Effect] = []
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is not None:
             case.pending.discard(event.copy.chat_id)
             self.cases.take_from_others(case, event.copy)
@@ -748,7 +745,7 @@ class Desk:
         return effects + self.cases.sweep(event.copy)
 
     def _on_post_failed(self, event: PostFailed, now: Instant) -> list[Effect]:
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is None:
             return []
         case.pending.discard(event.chat_id)
@@ -759,7 +756,7 @@ class Desk:
 
     def _on_copy_gone(self, event: Withdrawn | CopyGone, now: Instant) -> list[Effect]:
         """A message counts no more. If it was the last one, nobody can see the request: it is posted once more."""
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is None or event.copy not in case.copies:
             return []
         effects = self.cases.retire(case, event.copy)
@@ -772,7 +769,7 @@ class Desk:
         return effects + self.cases.post(case, tuple(chat for chat in case.chats if chat in case.pending))
 
     def _on_whole_posted(self, event: WholePosted) -> list[Effect]:
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is None or case.phase is not Phase.OPEN or case.awaits_caller or event.chat_id not in case.chats:
             return []
         case.seen_in.add(event.chat_id)
@@ -785,8 +782,8 @@ class Desk:
     def _on_poll_resumed(self, event: PollResumed) -> list[Effect]:
         effects: list[Effect] = []
         if event.away_s > TAPS_KEPT_S:
-            for case in self.cases.by_id.values():
-                if case.phase is Phase.OPEN and case.copies and not case.awaits_caller:
+            for case in self.cases.in_phases(Phase.OPEN):
+                if case.copies and not case.awaits_caller:
                     case.refreshed = True
                     case.version += 1
                     effects += self.cases.edit(case)
@@ -796,10 +793,8 @@ class Desk:
 
     def _settle_due(self, now: Instant) -> list[Effect]:
         effects: list[Effect] = []
-        for case in list(self.cases.by_id.values()):
+        for case in self.cases.due(now.mono):
             due = case.next_deadline()
-            if due is None or now.mono < due:
-                continue
             if case.phase is Phase.LEAVING:
                 effects += self._settle(case, why_left(case.left, alive=True), now)
             elif case.phase is Phase.SENDING:
@@ -822,7 +817,7 @@ class Desk:
         return self._settle(case, Outcome.UNDELIVERED, now)
 
     def _on_record_failed(self, event: RecordFailed, now: Instant) -> list[Effect]:
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         if case is None or case.phase is Phase.SETTLED:
             return []
         query_id, case.query_id = case.query_id, ""
@@ -841,10 +836,10 @@ class Desk:
     def _on_stopped(self, now: Instant) -> list[Effect]:
         self._stopping = True
         effects: list[Effect] = []
-        for case in list(self.cases.by_id.values()):
+        for case in self.cases.in_phases(Phase.OPEN, Phase.LEAVING):
             if case.phase is Phase.OPEN:
                 effects += self._settle(case, Outcome.STOPPED, now)
-            elif case.phase is Phase.LEAVING:
+            else:
                 effects += self._settle(case, why_left(case.left, alive=True), now)
         return effects
 
@@ -882,7 +877,7 @@ class Desk:
 
     def _of_caller(self, event: CallerConfirmed | CallerGone) -> Case | None:
         """The case, if it is of the user who says something about it."""
-        case = self.cases.by_id.get(event.request_id)
+        case = self.cases.get(event.request_id)
         return case if case is not None and case.request.caller.uid == event.uid else None
 
     def _hold_for(self, request: Request) -> float:

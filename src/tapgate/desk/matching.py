@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from typing import NamedTuple
 
 from tapgate.desk.case import Case
-from tapgate.desk.events import Left, ToolEnded
+from tapgate.desk.events import Left, Move, SessionMoved, ToolEnded
 from tapgate.model import Instant, Outcome, Ran, Request, Verdict
 
 PLAIN_ALLOW = "a"
 START_SLACK_S = 1.5  # between a tool's real start and the one reckoned back from its report
 
 
-def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[Case | None, Ran]:
+class Report(Enum):
+    """What a report that a call ran to its end can mean for a case."""
+
+    ALLOWED = "the phone allowed it"
+    OPEN = "somebody allowed it at the terminal"
+    REFUSED = "the phone refused it, or put another text in, while it was running"
+
+
+def reports_of(case: Case) -> Iterator[tuple[str, Report]]:
+    """The calls, by their fingerprints, whose reports could be about this case, and what each would mean."""
+    if case.ran is not Ran.UNKNOWN:
+        return
+    asked, answer = case.request.call.fingerprint, case.answer
+    if answer is not None and answer.decision.verdict is Verdict.ALLOW:
+        yield case.edited_as or asked, Report.ALLOWED
+    if case.is_open():
+        yield asked, Report.OPEN
+    if answer is not None and (case.edited_as or answer.decision.verdict is Verdict.DENY):
+        yield asked, Report.REFUSED
+
+
+def match_ended(find: Callable[[Report], Iterable[Case]], event: ToolEnded, now: Instant) -> tuple[Case | None, Ran]:
     """The request under which this call was asked, and what is known about it now.
 
     The permission event carries no call id. Identical calls are told apart by time: a report says how long the tool
@@ -20,33 +43,27 @@ def match_ended(cases: Iterable[Case], event: ToolEnded, now: Instant) -> tuple[
     nobody has heard of since; then the oldest open one; then one that was running already when the phone denied it or
     put another text in. Ran.AGAINST: the terminal was first, and the phone had said something else.
 
-    Only requests of the user who reports are looked at: everybody can make up a report.
+    `find` gives the cases for which a report of this call has that meaning, oldest first. Only requests of the user
+    who reports are among them: everybody can make up a report.
     """
     ran = Ran.FAILED if event.failed else Ran.OK
     began = None if event.duration_s is None else now.mono - event.duration_s
-    unheard = [
-        case
-        for case in cases
-        if case.request.caller.uid == event.uid
-        and case.ran is Ran.UNKNOWN
-        and (began is None or began >= case.asked.mono - START_SLACK_S)
-    ]
-    for case in unheard:
-        if case.answer is None or case.answer.decision.verdict is not Verdict.ALLOW:
-            continue
-        if event.call.fingerprint == (case.edited_as or case.request.call.fingerprint):
+    for case in find(Report.ALLOWED):
+        if _is_asked_before(case, began):
             return case, Ran.AGAINST if _crossed(case, began) else ran
-    as_asked = [case for case in unheard if case.request.call.fingerprint == event.call.fingerprint]
-    for case in as_asked:
-        if case.is_open():
+    for case in find(Report.OPEN):
+        if _is_asked_before(case, began):
             return case, ran
-    for case in as_asked:
-        if case.answer is None or case.answered is None or began is None:
+    for case in find(Report.REFUSED):
+        if case.answered is None or began is None or not _is_asked_before(case, began):
             continue
-        is_other = case.edited_as or case.answer.decision.verdict is Verdict.DENY
-        if is_other and began <= case.answered.mono + START_SLACK_S:
+        if began <= case.answered.mono + START_SLACK_S:
             return case, Ran.AGAINST
     return None, Ran.UNKNOWN
+
+
+def _is_asked_before(case: Case, began: float | None) -> bool:
+    return began is None or began >= case.asked.mono - START_SLACK_S
 
 
 def _crossed(case: Case, began: float | None) -> bool:
@@ -59,18 +76,43 @@ def _crossed(case: Case, began: float | None) -> bool:
     return not is_plain and began is not None and case.answered is not None and began < case.answered.mono
 
 
-def supersedes(newer: Request, older: Request) -> bool:
+class Kin(NamedTuple):
+    """What decides whether a request is over when its session asks or reports something else."""
+
+    agent_id: str
+    event: str
+    agent: str
+    tool: str
+    prompt_id: str
+
+
+def kin_of(request: Request) -> Kin:
+    call = request.call
+    return Kin(call.agent_id, request.event, request.caller.agent, call.tool, request.prompt_id)
+
+
+def supersedes(newer: Kin, older: Kin) -> bool:
     """Whether the agent can only ask `newer` once `older` has been answered somewhere.
 
     Calls of one session may be asked in parallel, but Bash calls come one by one, and a new prompt begins after the
     last one's calls are done.
     """
-    if newer.call.agent_id != older.call.agent_id or newer.event != older.event:
+    if newer.agent_id != older.agent_id or newer.event != older.event:
         return False
-    if newer.caller.agent == "claude" and newer.call.tool == older.call.tool == "Bash":
+    if newer.agent == "claude" and newer.tool == older.tool == "Bash":
         return True
     prompts = {newer.prompt_id, older.prompt_id}
-    return not newer.call.agent_id and len(prompts) == 2 and "" not in prompts
+    return not newer.agent_id and len(prompts) == 2 and "" not in prompts
+
+
+def moves_on(event: SessionMoved, kin: Kin) -> bool:
+    """Whether such a request cannot be waiting any more after this report."""
+    if kin.agent_id != event.agent_id:
+        return False  # a subagent in the background waits on while the main thread moves, and the other way round
+    # These reports come on a way of their own and may be late: the prompt's id tells old from new.
+    known = bool(event.prompt_id and kin.prompt_id)
+    same = event.prompt_id == kin.prompt_id
+    return not (known and same is (event.move is not Move.STOP))
 
 
 def why_left(left: Left | None, *, alive: bool) -> Outcome:

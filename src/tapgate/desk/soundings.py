@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tapgate.desk.effects import Sound, Sweep
 from tapgate.model import Copy
@@ -24,11 +24,13 @@ class Soundings:
     def sound(self, chats: Iterable[int]) -> list[Sound]:
         return [Sound(chat_id) for chat_id in sorted(chats) if chat_id in self._suspects]
 
-    def sweep(self, newest: Copy, known: Iterable[Copy]) -> list[Sweep]:
+    def sweep(self, newest: Copy, is_known: Callable[[Copy], bool]) -> list[Sweep]:
         """A card that arrived without our being told stands between the newest message we knew and this one."""
         after = self._suspects.pop(newest.chat_id, None)
         self.note(newest)
         if after is None or after + 1 >= newest.message_id:
             return []
-        numbers = frozenset(copy.message_id for copy in known if copy.chat_id == newest.chat_id)
-        return [Sweep(newest.chat_id, max(after, newest.message_id - MOST_SWEPT), newest.message_id, numbers)]
+        after = max(after, newest.message_id - MOST_SWEPT)
+        between = range(after, newest.message_id + 1)
+        known = frozenset(number for number in between if is_known(Copy(newest.chat_id, number)))
+        return [Sweep(newest.chat_id, after, newest.message_id, known)]

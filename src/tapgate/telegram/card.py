@@ -85,9 +85,8 @@ def render_card(card: Card, setting: DisplayOptions) -> str:
         lines.append(f"📤 <b>{_line(answer.label, setting)}</b> by {_line(answer.person, setting)}: sending…")
     else:
         place = "" if setting.is_brief else _line(_home_ground(card.request, setting), setting)
-        number, of = card.place
-        facts = [f"⏳ until {escape(setting.clock(card.deadline_at))}", *([f"{number} of {of} open"] if of > 1 else [])]
-        lines.append(" · ".join([*facts, *([f"in {place}"] if place else [])]))
+        until = f"⏳ until {escape(setting.clock(card.deadline_at))}"
+        lines.append(f"{until} · in {place}" if place else until)
         if card.refreshed:
             lines.append("↻ tapgate was away for a while. If you tapped before, tap again.")
         elif card.restarted:
