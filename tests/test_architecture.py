@@ -77,6 +77,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.simulator": (),
     # On the words alone.
     "tapgate.wire": ("tapgate.errors",),
+    # It asks a running daemon: how the daemon tells who is at the other end is what it needs, too.
+    "tapgate.client": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.shell": (),
     "tapgate.masking": ("tapgate.model", "tapgate.shell"),
     "tapgate.risk": ("tapgate.model", "tapgate.shell", "tapgate.masking", "tapgate.cards.characters"),

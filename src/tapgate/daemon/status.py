@@ -16,6 +16,9 @@ from tapgate.daemon.sessions import LONGEST_ID, Sessions
 from tapgate.model import Card, Person
 from tapgate.telegram.commands.context import DaemonHealth
 
+MOST_PENDING = 100
+LONGEST_NAME = 200  # an agent may send anything
+
 
 class OpenCards(Protocol):
     """What is asked of the desk."""
@@ -69,7 +72,8 @@ class DaemonStatus:
         Root and the daemon's own user see the sessions and requests of all, others their own.
         """
         only = None if uid in (0, os.getuid()) else uid
-        requests = [card.request for card in self._desk.open_cards() if only in (None, card.request.caller.uid)]
+        cards = [card for card in self._desk.open_cards() if only in (None, card.request.caller.uid)]
+        requests = [card.request for card in cards]
         waiting = Counter((one.caller.uid, one.caller.agent, one.call.session_id[:LONGEST_ID]) for one in requests)
         return json.dumps(
             {
@@ -81,6 +85,7 @@ class DaemonStatus:
                 "people": len(self._people),
                 "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
                 "open_requests": len(requests),
+                "pending": self._pending(cards),
                 "stale_cards": self._desk.stale_copies(),
                 "sessions": [
                     {**asdict(session), "open_requests": waiting[session.uid, session.agent, session.id]}
@@ -92,6 +97,20 @@ class DaemonStatus:
                 "reports": [asdict(report) for report in self._reports.last()],
             }
         ).encode()
+
+    def _pending(self, cards: Sequence[Card]) -> list[dict[str, object]]:
+        """Who has waited longest. Of what they ask only the tool: the rest stands on their cards."""
+        oldest = sorted(cards, key=lambda card: card.asked_at)[:MOST_PENDING]
+        return [
+            {
+                "project": card.request.project[-LONGEST_NAME:],
+                "agent": card.request.caller.agent,
+                "tool": card.request.call.tool[:LONGEST_NAME],
+                "age_s": round(self._wall() - card.asked_at, 1),
+                "uid": card.request.caller.uid,
+            }
+            for card in oldest
+        ]
 
     def health(self) -> DaemonHealth:
         """For /status: every listed person sees the cards of all users, so it counts all of them."""
