@@ -77,6 +77,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.simulator": (),
     # On the words alone.
     "tapgate.wire": ("tapgate.errors",),
+    # It asks a running daemon: how the daemon tells who is at the other end is what it needs, too.
+    "tapgate.client": ("tapgate.errors", "tapgate.wire", "tapgate.daemon.sockets"),
     "tapgate.shell": (),
     "tapgate.masking": ("tapgate.model", "tapgate.shell"),
     "tapgate.risk": ("tapgate.model", "tapgate.shell", "tapgate.masking", "tapgate.cards.characters"),
@@ -128,10 +130,13 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.context": (
         *("tapgate.model", "tapgate.cards.change", "tapgate.daemon.disk", "tapgate.daemon.transcript"),
     ),
-    # It turns rows of the journal into a message for the phone, so it knows a row's shape and what is safe to show.
-    "tapgate.daemon.history": (
-        *("tapgate.model", "tapgate.journal", "tapgate.telegram.text", "tapgate.telegram.display"),
+    # It turns rows of the journal into values for the phone, so it knows the shapes of both.
+    "tapgate.daemon.answers": (
+        *("tapgate.model", "tapgate.journal", "tapgate.telegram.commands.context"),
         "tapgate.agents.claude",  # which words were no person's
+    ),
+    "tapgate.daemon.status": (
+        *("tapgate.model", "tapgate.daemon.sessions", "tapgate.daemon.reports", "tapgate.telegram.commands.context"),
     ),
     # The one place that wires everything.
     "tapgate.daemon.app": (
@@ -440,7 +445,7 @@ def test_printing_is_seen_in_every_form() -> None:
 def test_what_a_module_reaches_includes_detours_and_packages() -> None:
     assert "tapgate.desk.events" in reach("tapgate.daemon.listener")
     assert "tapgate.agents.claude" in reach("tapgate.daemon.listener")
-    assert "tapgate.journal.database" in reach("tapgate.daemon.history")
+    assert "tapgate.journal.database" in reach("tapgate.daemon.answers")
     assert "tapgate.telegram.front" in reach("tapgate.daemon.app")
 
 

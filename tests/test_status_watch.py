@@ -53,6 +53,20 @@ def test_everything_in_a_few_lines() -> None:
     ]
 
 
+def test_the_longest_waiting_requests_are_listed() -> None:
+    one = {"project": "/home/dev/shop", "agent": "claude", "tool": "Bash\x1b[2J", "age_s": 180.0, "uid": 1000}
+    two = {**one, "project": "", "agent": "other", "tool": "Edit", "age_s": 5.0}
+    lines = describe({**WELL, "open_requests": 2, "pending": [one, two]}, now=NOW)
+    assert lines[4:8] == [
+        "open:     2",
+        "          shop · Claude Code · Bash\N{REPLACEMENT CHARACTER}[2J · 3 min",
+        "          somewhere · other · Edit · 5 s",
+        "sessions: 2",
+    ]
+    lines = describe({**WELL, "open_requests": 120, "pending": [one] * 100}, now=NOW)
+    assert lines[4] == "open:     120" and lines[13] == "          and 112 more"
+
+
 def test_cards_that_telegram_refuses_to_update_are_told() -> None:
     lines = describe({**WELL, "stale_cards": 1}, now=NOW)
     assert lines[5] == "cards:    1 could not be updated: Telegram refuses it; tried again from time to time"

@@ -136,7 +136,7 @@ async def new_office(
         diary.add(event)
         await engine.handle(event, offset)
 
-    async def command(name: str, user_id: int, chat_id: int, message_id: int) -> None:
+    async def command(name: str, user_id: int, chat_id: int) -> None:
         pass
 
     front = TelegramFront(

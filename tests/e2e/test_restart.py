@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -339,6 +341,26 @@ def test_history_on_the_phone(world: World) -> None:
     world.post("message", user_id=102, chat_id=102, text="/history")
     finish_one(world, "two")
     assert world.cards(102) == [], "a stranger gets no answer"
+
+
+def test_what_is_open_and_how_it_is_on_the_phone(world: World) -> None:
+    """The menu of a listed chat offers the commands, and they tell of the running daemon."""
+    caller = world.ask(event_bytes(session="one"))
+    card = world.open_card()
+    [call] = world.until(lambda: [one for one in world.calls("setMyCommands") if one["status"] == 200])
+    names = re.findall(r'"command": "(\w+)"', call["params"]["commands"])
+    assert names == ["help", "history", "pending", "status"]
+    assert json.loads(call["params"]["scope"]) == {"chat_id": ADA, "type": "chat"}
+    world.post("message", user_id=ADA, chat_id=ADA, text="/pending")
+    world.post("message", user_id=ADA, chat_id=ADA, text="/status")
+    told = world.until(lambda: [m["text"] for m in world.cards() if m["reply_to"] and "open: 1" in m["text"]])[0]
+    assert "Telegram: ok" in told and "journal: ok" in told
+    pending = next(m["text"] for m in world.cards() if m["reply_to"] and m["text"].startswith("1 open"))
+    assert "npm test" in pending and "shop" in pending
+    world.tap(card, "Allow")
+    assert finish(caller)[0] == ALLOW
+    world.post("message", user_id=ADA, chat_id=ADA, text="/pending")
+    world.until(lambda: [m for m in world.cards() if m["text"] == "Nothing is waiting for an answer."])
 
 
 # In the middle of something

@@ -50,6 +50,9 @@ def test_people_sessions_and_reports_are_told(quiet_world: World) -> None:
         ("s-2", "/home/dev/shop", 0),
         ("s-1", "/home/dev/shop", 1),
     ]
+    [pending] = found["pending"]
+    assert pending.pop("age_s") >= 0
+    assert pending == {"project": "/home/dev/shop", "agent": "claude", "tool": "Bash", "uid": os.getuid()}
     assert any("Telegram" in report["sentence"] for report in found["reports"])
     assert "npm test" not in json.dumps(found), "nothing of the questions themselves"
     world.tell(event_bytes(event="SessionEnd", session="s-2", reason="logout"))

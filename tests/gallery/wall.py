@@ -68,7 +68,7 @@ async def _send(url: str, exhibit: Exhibit) -> Hung:
     async def emit(event: Event, offset: int | None) -> None:
         await tell.send(event)
 
-    async def command(name: str, user_id: int, chat_id: int, message_id: int) -> None:
+    async def command(name: str, user_id: int, chat_id: int) -> None:
         raise AssertionError("nobody writes here")
 
     front = TelegramFront(

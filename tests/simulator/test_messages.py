@@ -199,7 +199,41 @@ async def test_pins_commands_and_chat(sim: Driver) -> None:
     commands = [{"command": "status", "description": "What is open"}]
     assert (await sim.call("setMyCommands", commands=commands)).result is True
     assert (await sim.call("getMyCommands")).result == commands
-    refused = await sim.call("setMyCommands", commands=[{"command": "Bad!", "description": "x"}])
-    assert refused.description == "Bad Request: BOT_COMMAND_INVALID"
     assert (await sim.call("sendChatAction", chat_id=ADA, action="typing")).result is True
     assert (await sim.call("sendChatAction", chat_id=ADA, action="dance")).status == 400
+
+
+@pytest.mark.parametrize(
+    ("commands", "refusal"),
+    [
+        ([("a" * 32, "x" * 256), ("a_1", "y")], None),
+        ([(f"c{number}", "x") for number in range(100)], None),
+        ([], None),
+        ([(f"c{number}", "x") for number in range(101)], "BOT_COMMANDS_TOO_MUCH"),
+        ([("", "x")], "BOT_COMMAND_INVALID"),
+        ([("a" * 33, "x")], "BOT_COMMAND_INVALID"),
+        ([("Bad", "x")], "BOT_COMMAND_INVALID"),
+        ([("bad!", "x")], "BOT_COMMAND_INVALID"),
+        ([("über", "x")], "BOT_COMMAND_INVALID"),
+        ([("good", ""), ("a", "x")], "BOT_COMMAND_DESCRIPTION_INVALID"),
+        ([("good", "x" * 257)], "BOT_COMMAND_DESCRIPTION_INVALID"),
+    ],
+)
+async def test_the_commands_keep_to_telegram_s_limits(
+    sim: Driver, commands: list[tuple[str, str]], refusal: str | None
+) -> None:
+    given = [{"command": name, "description": description} for name, description in commands]
+    outcome = await sim.call("setMyCommands", commands=given)
+    assert outcome.body.get("description") == (f"Bad Request: {refusal}" if refusal else None)
+    assert (await sim.call("getMyCommands")).result == ([] if refusal else given)
+
+
+async def test_commands_are_kept_for_each_scope(sim: Driver) -> None:
+    chat = {"type": "chat", "chat_id": ADA}
+    given = [{"command": "status", "description": "How it is"}]
+    assert (await sim.call("setMyCommands", commands=given, scope=chat)).result is True
+    assert (await sim.call("getMyCommands", scope=chat)).result == given
+    assert (await sim.call("getMyCommands")).result == []
+    odd: list[object] = [{"type": "chat", "chat_id": 4711}, {"type": "chat"}, {"type": "odd"}, [], "x"]
+    for scope in odd:
+        assert (await sim.call("setMyCommands", commands=given, scope=scope)).status == 400

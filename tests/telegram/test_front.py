@@ -85,7 +85,7 @@ class Edge:
     def __init__(self, api: FakeApi | None = None) -> None:
         self.api = api or FakeApi()
         self.events: list[tuple[Event, int | None]] = []
-        self.commands: list[tuple[str, int, int, int]] = []
+        self.commands: list[tuple[str, int, int]] = []
         self.reports: list[str] = []
         self.front = TelegramFront(
             self.api,
@@ -104,8 +104,9 @@ class Edge:
         if not isinstance(event, PollResumed):
             self.events.append((event, offset))
 
-    async def _command(self, name: str, user_id: int, chat_id: int, message_id: int) -> None:
-        self.commands.append((name, user_id, chat_id, message_id))
+    async def _command(self, name: str, user_id: int, chat_id: int) -> str | None:
+        self.commands.append((name, user_id, chat_id))
+        return "<b>told</b>" if name == "help" else None
 
     @property
     def heard(self) -> list[Event]:
@@ -661,7 +662,7 @@ def test_taps_replies_and_commands_come_in_with_their_offset() -> None:
         (Ticked, 9),
         (Tapped, 11),
     ]
-    assert edge.commands == [("history", 1001, 1001, 9)]
+    assert edge.commands == [("history", 1001, 1001)]
     assert len(edge.reports) == 1
     assert "update 9 could not be taken" in edge.reports[0]
 
@@ -734,3 +735,18 @@ def test_one_token_is_not_sent_whoever_asks() -> None:
 
     ((_, data),) = at_the_edge(main).api.made
     assert "Qx9zKp2mW7" not in data["text"]
+
+
+def test_the_answer_to_a_command_goes_to_the_message_that_asked() -> None:
+    async def main(edge: Edge) -> None:
+        plain = {key: value for key, value in MESSAGE.items() if key != "reply_to_message"}
+        edge.api._updates = [
+            {"update_id": 7, "message": {**plain, "text": "/help"}},
+            {"update_id": 8, "message": {**plain, "text": "/history"}},
+        ]
+        await anyio.sleep(30)
+
+    edge = at_the_edge(main)
+    [(endpoint, data)] = edge.api.made
+    assert (endpoint, data["chat_id"], data["text"]) == ("sendMessage", 1001, "<b>told</b>")
+    assert data["reply_parameters"].message_id == 9

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tapgate.daemon.history import render_history
-from tapgate.journal import TrailRow
 from tapgate.masking.mask import mask_pieces, mask_text
 from tapgate.model import Context, Detail, OnDisk, Outcome, Phase, Risk
+from tapgate.telegram.commands.context import PastAnswer
+from tapgate.telegram.commands.history import render_history
 from tapgate.telegram.content import gist_of
 from tapgate.telegram.keyboard import keyboard_of
 from tests.builders import choice_of, make_request
@@ -245,29 +245,9 @@ def test_the_gist_is_a_name_and_no_content(tool: str, fields: dict[str, Any], gi
 # /history
 
 
-def row(summary: str) -> TrailRow:
-    return TrailRow(
-        seq=1,
-        at=0.0,
-        request_id="",
-        what="settled",
-        agent="claude",
-        session_id="",
-        project="/home/dev/shop",
-        tool="Bash",
-        summary=summary,
-        chat_id=1,
-        message_id=1,
-        person="Ada",
-        user_id=1,
-        verdict="allow",
-        choice="a",
-        saved="",
-        after_s=1.0,
-        outcome="allowed",
-        detail="",
-        taken=True,
-        ran="",
+def row(summary: str) -> PastAnswer:
+    return PastAnswer(
+        at=0.0, project="/home/dev/shop", tool="Bash", summary=summary, outcome=Outcome.ALLOWED, person="Ada"
     )
 
 

@@ -145,6 +145,7 @@ def test_anything_else_is_nothing(update: dict[str, Any]) -> None:
         ("/history@tapgate_bot\nx", "history"),
         ("/start", "start"),
         ("/a_b", "a_b"),
+        ("/a1", "a1"),
         ("history", None),
         (" /history", None),
         ("/History", None),

@@ -16,7 +16,8 @@ import typer
 
 from tapgate import __version__
 from tapgate.cli.daemon import ConfigOption
-from tapgate.cli.status import ask_status, printable
+from tapgate.cli.status import printable
+from tapgate.client import ask_status
 from tapgate.errors import TapgateError, redact
 
 if TYPE_CHECKING:  # imported where they are used: other commands must not wait for them

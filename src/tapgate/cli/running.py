@@ -19,7 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from tapgate.cli.dialog import Dialog
-from tapgate.cli.status import ask_status
+from tapgate.client import ask_status
 from tapgate.config import Config
 from tapgate.daemon.lock import Holder, Lock, holder_of
 from tapgate.errors import LockedError, SocketError, TapgateError

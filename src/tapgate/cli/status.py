@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import time
 import unicodedata
 from collections.abc import Callable
@@ -13,15 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tapgate.cli.daemon import ConfigOption
-from tapgate.errors import FrameError, NotRunningError, TapgateError
-from tapgate.wire import FrameKind, decode_header, encode_frame
+from tapgate.client import ask_status
+from tapgate.errors import NotRunningError, TapgateError
 
 if TYPE_CHECKING:  # imported where it is used: other commands must not wait for it
     from rich.console import Console
 
-PATIENCE_S = 5.0
 EVERY_S = 2.0
 MOST_SESSIONS = 8
+MOST_PENDING = 8
 _TITLES = {"claude": "Claude Code", "codex": "Codex"}
 
 
@@ -57,37 +56,6 @@ def status(
         raise typer.Exit(1)
 
 
-def ask_status(path: Path) -> dict[str, Any]:
-    """What the daemon says of itself. Raises NotRunningError, or TapgateError where it does not make sense."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.settimeout(PATIENCE_S)
-        try:
-            sock.connect(str(path))
-            sock.sendall(encode_frame(FrameKind.STATUS))
-            answer = b""
-            while chunk := sock.recv(65536):
-                answer += chunk
-        except TimeoutError:
-            raise TapgateError(f"the daemon at {path} does not answer; restart it") from None
-        except (FileNotFoundError, ConnectionRefusedError) as error:
-            raise NotRunningError(
-                f"the daemon is not running ({error.strerror}); start it with `tapgate daemon`"
-            ) from None
-        except OSError as error:
-            raise TapgateError(
-                f"the daemon cannot be asked ({error.strerror or error}); `tapgate doctor` looks further"
-            ) from None
-    line, _, body = answer.partition(b"\n")
-    header = decode_header(line)
-    if header.kind is not FrameKind.REPLY:
-        raise FrameError(body.decode("utf-8", "replace"))
-    try:
-        found: dict[str, Any] = json.loads(body)
-    except ValueError:
-        raise FrameError("the daemon's answer was cut short; ask again") from None
-    return found
-
-
 def is_well(found: dict[str, Any]) -> bool:
     return "error" not in found and found["telegram"] == "ok" and found["journal"] == "ok"
 
@@ -104,6 +72,7 @@ def describe(found: dict[str, Any], *, now: float) -> list[str]:
         f"journal:  {found['journal']}",
         f"people:   {', '.join(people) or found['people']}",
         f"open:     {found['open_requests']}",
+        *_describe_pending(found),
     ]
     stale = found.get("stale_cards")
     if stale:
@@ -122,6 +91,17 @@ def describe(found: dict[str, Any], *, now: float) -> list[str]:
     if len(sessions) > MOST_SESSIONS:
         lines.append(f"          and {len(sessions) - MOST_SESSIONS} more; --json has them all")
     return lines
+
+
+def _describe_pending(found: dict[str, Any]) -> list[str]:
+    """Who waits, and for how long. What they want to do stands on their cards alone."""
+    lines = [
+        f"          {printable(Path(one['project']).name) or 'somewhere'} · "
+        f"{_TITLES.get(one['agent'], printable(one['agent']))} · {printable(one['tool'])} · {span(one['age_s'])}"
+        for one in found.get("pending", ())[:MOST_PENDING]
+    ]
+    more = found["open_requests"] - len(lines)
+    return [*lines, f"          and {more} more"] if lines and more > 0 else lines
 
 
 def describe_briefly(found: dict[str, Any]) -> str:

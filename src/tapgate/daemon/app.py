@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
 import socket
 import time
-from collections import Counter
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 from anyio.abc import TaskGroup
 
-from tapgate import __version__
 from tapgate.agents import parse_request
 from tapgate.config import Config
+from tapgate.daemon.answers import ROWS_PER_ANSWER, past_answers
 from tapgate.daemon.context import gather_context
 from tapgate.daemon.engine import Engine, Handover
-from tapgate.daemon.history import render_history
 from tapgate.daemon.homes import Homes
 from tapgate.daemon.links import DiskLinks
 from tapgate.daemon.listener import Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.notify import Notifier, Watchdog
 from tapgate.daemon.reports import Reports
-from tapgate.daemon.sessions import LONGEST_ID, Sessions
+from tapgate.daemon.sessions import Sessions
 from tapgate.daemon.sockets import identity_of, open_socket, remove_socket
+from tapgate.daemon.status import DaemonStatus, clock_words, count_people
 from tapgate.desk.desk import Desk
-from tapgate.desk.effects import Say
 from tapgate.desk.events import Event, PollResumed, Stopped
-from tapgate.errors import JournalError, SocketError
+from tapgate.errors import SocketError
 from tapgate.journal import Journal, TrailQuery
 from tapgate.model import Context, Findings, Instant, Request, Risk
 from tapgate.paths import bot_lock_path, bot_name, default_runtime_dir, make_private_dir
 from tapgate.risk.assess import examine_request, without_masks
 from tapgate.risk.links import Links, UnknownLinks
 from tapgate.telegram.api import Api
+from tapgate.telegram.commands import CommandContext, PastAnswer, PhoneCommands, menu_of
 from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.front import TelegramFront
+from tapgate.telegram.menu import set_menu
 
 LEAVE_S = 1.5  # how long a stopping daemon waits for its callers to take their answers
 DRAIN_S = 8.0  # and for its last edits to reach Telegram; what is left is made up for at the next start
@@ -73,7 +71,7 @@ class Daemon:
         self._people = config.persons()
         self._homes = Homes()
         self._setting = DisplayOptions(
-            clock=_clock_words,
+            clock=clock_words,
             machine=config.machine_name(),
             home=str(Path.home()),
             home_of=self._homes.known_home,
@@ -81,7 +79,6 @@ class Daemon:
             detail=config.privacy.detail,
         )
         self._poll_noted = 0.0
-        self._started_at = time.time()
         self._stop = anyio.Event()
 
     async def run(self, ready: Callable[[str], None]) -> None:
@@ -118,10 +115,22 @@ class Daemon:
                 examine=self._examine,
                 masks=config.privacy.mask,
             )
+            commands = PhoneCommands(
+                self._people,
+                CommandContext(
+                    setting=self._setting,
+                    wall=time.time,
+                    past_answers=self._past_answers,
+                    open_cards=self._engine.desk.open_cards,
+                    health=lambda: self._status.health(),
+                ),
+                report=self._report,
+            )
+            self._api = Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy)
             self._front = TelegramFront(
-                Api(token=self._token, base_url=config.telegram.base_url, proxy=config.telegram.proxy),
+                self._api,
                 emit=self._emit,
-                command=self._command,
+                command=commands.answer,
                 setting=self._setting,
                 per_chat_s=config.telegram.per_chat_s,
                 offset=await self._journal.offset(),
@@ -130,12 +139,21 @@ class Daemon:
                 mono=time.monotonic,
                 report=self._report,
             )
+            self._status = DaemonStatus(
+                people=self._people,
+                desk=self._engine.desk,
+                sessions=self._sessions,
+                poll=self._front.poller,
+                journal=self._journal,
+                reports=self._reports,
+                wall=time.time,
+            )
             self._engine.connect(self._front)
             listener = Listener(
                 sock,
                 self._engine,
                 report=self._report,
-                status=self._status,
+                status=self._status.json_for,
                 noted=self._sessions.note,
                 caller_uids=config.caller_uids,
                 debug=self._debug,
@@ -190,15 +208,16 @@ class Daemon:
             # Before the first poll: a tap that waited for us must find its request.
             await self._engine.restore(await self._journal.load(parse_request))
             await group.start(self._front.run)
+            group.start_soon(self._set_menu)
             async with anyio.create_task_group() as callers:
                 await callers.start(listener.run)
-                ready(f"tapgate is ready: {_count(len(self._people))}, listening at {self._place}")
-                self._notifier.ready(self._health())
+                ready(f"tapgate is ready: {count_people(len(self._people))}, listening at {self._place}")
+                self._notifier.ready(self._status.line())
                 group.start_soon(
                     Watchdog(
                         self._notifier,
                         overdue_s=self._front.poller.overdue_s,
-                        status=self._health,
+                        status=self._status.line,
                         report=self._report,
                     ).run
                 )
@@ -226,21 +245,8 @@ class Daemon:
             await self._journal.note_poll(self._poll_noted)
         return handover
 
-    async def _command(self, name: str, user_id: int, chat_id: int, message_id: int) -> None:
-        """Strangers get no answer, not even that there is something to answer."""
-        if not any((person.user_id, person.chat_id) == (user_id, chat_id) for person in self._people):
-            return
-        if name == "history":
-            try:
-                rows = await self._journal.trail(TrailQuery(limit=200))
-            except JournalError as error:
-                self._report(str(error))
-                text = "The journal cannot be read just now. <code>tapgate status</code> says why."
-            else:
-                text = await anyio.to_thread.run_sync(render_history, rows, self._setting)
-        else:
-            text = "tapgate posts your coding agent's questions here. /history shows the last answers."
-        self._front.say(Say(chat_id, message_id, text, is_html=True))
+    async def _past_answers(self, most: int) -> list[PastAnswer]:
+        return past_answers(await self._journal.trail(TrailQuery(limit=most * ROWS_PER_ANSWER)), most)
 
     def _look_around(self, request: Request) -> Context:
         home = self._homes.home_of(request.caller.uid)
@@ -259,44 +265,8 @@ class Daemon:
         found = examine_request(request, home=self._homes.home_of(request.caller.uid), links=links)
         return found if self._setting.mask else replace(found, risks=without_masks(found.risks))
 
-    def _status(self, uid: int) -> bytes:
-        """What `tapgate status` shows to this user. Nothing secret, and nothing of the questions themselves.
-
-        Root and the daemon's own user see the sessions and requests of all, others their own.
-        """
-        poller = self._front.poller
-        only = None if uid in (0, os.getuid()) else uid
-        requests = [card.request for card in self._engine.desk.open_cards() if only in (None, card.request.caller.uid)]
-        waiting = Counter((one.caller.uid, one.caller.agent, one.call.session_id[:LONGEST_ID]) for one in requests)
-        return json.dumps(
-            {
-                "running": True,
-                "version": __version__,
-                "pid": os.getpid(),
-                "started_at": self._started_at,
-                "uptime_s": round(time.time() - self._started_at, 1),
-                "people": len(self._people),
-                "persons": [{"name": person.name, "role": person.role.value} for person in self._people],
-                "open_requests": len(requests),
-                "stale_cards": self._engine.desk.stale_copies(),
-                "sessions": [
-                    {**asdict(session), "open_requests": waiting[session.uid, session.agent, session.id]}
-                    for session in self._sessions.sessions(uid=only)
-                ],
-                "last_poll_at": poller.last_success,
-                "telegram": poller.trouble or "ok",
-                "journal": self._journal.failure or "ok",
-                "reports": [asdict(report) for report in self._reports.last()],
-            }
-        ).encode()
-
-    def _health(self) -> str:
-        """The same in a line, for the service's manager."""
-        poller = self._front.poller
-        event = f"heard at {_clock_words(poller.last_success)}" if poller.last_success else "not heard yet"
-        journal = f"; the journal fails: {self._journal.failure}" if self._journal.failure else ""
-        trouble = f"; {poller.trouble}" if poller.trouble else ""
-        return f"{_count(len(self._people))}, Telegram {event}{trouble}{journal}"
+    async def _set_menu(self) -> None:
+        await set_menu(self._api, [person.chat_id for person in self._people], menu_of(), report=self._report)
 
     async def _purge(self) -> None:
         while True:
@@ -304,13 +274,5 @@ class Daemon:
             await self._journal.purge()
 
 
-def _count(people: int) -> str:
-    return "1 person" if people == 1 else f"{people} people"
-
-
 def _now() -> Instant:
     return Instant(time.monotonic(), time.time())
-
-
-def _clock_words(wall: float) -> str:
-    return time.strftime("%H:%M", time.localtime(wall))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,6 +19,9 @@ BUTTON_STYLES: Final = frozenset({"danger", "success", "primary"})
 CALLBACK_ANSWER_UNITS: Final = 200
 PLACEHOLDER_UNITS: Final = 64
 COPY_TEXT_UNITS: Final = 256
+COMMANDS: Final = 100
+COMMAND_NAME: Final = re.compile(r"[a-z0-9_]{1,32}")
+COMMAND_DESCRIPTION_UNITS: Final = 256
 DOCUMENT_BYTES: Final = 50 * 1024 * 1024
 
 _INVISIBLE: Final = "\u200b\u200c\u200d\u2060\u00ad\u180e"
@@ -88,6 +92,20 @@ def check_callback_answer(text: str) -> None:
     check_utf8(text)
     if utf16_length(text) > CALLBACK_ANSWER_UNITS:
         raise bad_request("MESSAGE_TOO_LONG")
+
+
+def check_commands(commands: Sequence[tuple[object, object]]) -> None:
+    """Names and descriptions of a bot's commands."""
+    if len(commands) > COMMANDS:
+        raise bad_request("BOT_COMMANDS_TOO_MUCH")
+    for name, description in commands:
+        if not isinstance(name, str) or not COMMAND_NAME.fullmatch(name):
+            raise bad_request("BOT_COMMAND_INVALID")
+        if not isinstance(description, str):
+            raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
+        check_utf8(description)
+        if is_blank(description) or utf16_length(description) > COMMAND_DESCRIPTION_UNITS:
+            raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
 
 
 def check_document(size_bytes: int) -> None:

@@ -27,7 +27,6 @@ _IGNORED = frozenset(
         "message_effect_id",
         "disable_content_type_detection",
         "cache_time",
-        "scope",
         "language_code",
         "is_big",
         "drop_pending_updates",
@@ -49,7 +48,8 @@ class Methods:
         self._polling = polling
         self._updates = updates
         self._rates = rates
-        self.commands: list[Json] = []
+        self.commands: list[Json] = []  # as last set, for whomever: what the page offers
+        self._scoped: dict[tuple[str, int], list[Json]] = {}
         self._table: dict[str, Callable[[Params], Any]] = {
             "getMe": lambda _: render_me(chats.bot),
             "sendMessage": self._send_message,
@@ -61,7 +61,7 @@ class Methods:
             "answerCallbackQuery": self._answer_callback_query,
             "sendChatAction": self._send_chat_action,
             "setMyCommands": self._set_my_commands,
-            "getMyCommands": lambda _: self.commands,
+            "getMyCommands": self._get_my_commands,
             "getChat": self._get_chat,
             "getWebhookInfo": self._get_webhook_info,
             "deleteWebhook": self._delete_webhook,
@@ -169,21 +169,30 @@ class Methods:
         return True
 
     def _set_my_commands(self, params: Params) -> bool:
+        scope = self._scope(params)
         commands = params.json("commands", "commands")
-        if not isinstance(commands, list) or len(commands) > 100:
+        if not isinstance(commands, list) or not all(isinstance(command, dict) for command in commands):
             raise bad_request("can't parse commands JSON object")
-        parsed: list[Json] = []
-        for command in commands:
-            name = str(command.get("command", "")) if isinstance(command, dict) else ""
-            if not 1 <= len(name) <= 32 or not name.replace("_", "a").isalnum() or name != name.lower():
-                raise bad_request("BOT_COMMAND_INVALID")
-            description = str(command.get("description", ""))
-            if not 1 <= len(description) <= 256:
-                raise bad_request("BOT_COMMAND_DESCRIPTION_INVALID")
-            parsed.append({"command": name, "description": description})
-        self.commands = parsed
+        limits.check_commands([(command.get("command"), command.get("description")) for command in commands])
+        self.commands = [{name: command[name] for name in ("command", "description")} for command in commands]
+        self._scoped[scope] = self.commands
         self._chats.publish(Roster())
         return True
+
+    def _get_my_commands(self, params: Params) -> list[Json]:
+        return self._scoped.get(self._scope(params), [])
+
+    def _scope(self, params: Params) -> tuple[str, int]:
+        """For whom commands are: everybody, or one chat, which must be known."""
+        scope = params.json("scope", "BotCommandScope")
+        kind = scope.get("type") if isinstance(scope, dict) else "default" if scope is None else None
+        if kind not in ("default", "all_private_chats", "all_group_chats", "all_chat_administrators", "chat"):
+            raise bad_request("can't parse BotCommandScope: Unsupported type specified")
+        if kind != "chat":
+            return kind, 0
+        chat_id = Params({"chat_id": scope.get("chat_id")})
+        self._get_chat(chat_id)
+        return kind, self._chat_id(chat_id)
 
     def _get_chat(self, params: Params) -> Json:
         chat_id = self._chat_id(params)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any, TypeVar
 
 import httpx
+from telegram import BotCommandScopeChat
 from telegram.error import (
     BadRequest,
     ChatMigrated,
@@ -100,6 +101,10 @@ class Api(ExtBot[None]):
         if not isinstance(result, list):
             raise OutageError("Telegram's answer makes no sense")
         return [update for update in result if isinstance(update, dict)]
+
+    async def set_menu(self, chat_id: int, commands: Sequence[tuple[str, str]]) -> None:
+        """The commands that this chat's menu offers: names and descriptions."""
+        await calling(self.set_my_commands(commands, scope=BotCommandScopeChat(chat_id)))
 
 
 async def calling(call: Awaitable[Result]) -> Result:

@@ -16,7 +16,7 @@ from tapgate.telegram.forms.content import Content
 from tapgate.telegram.keyboard import is_cut, is_wide
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.steps import left_out_of_questions, link_lines, step_of
-from tapgate.telegram.text import Clipper, escape, masked_tail, units, visible
+from tapgate.telegram.text import Clipper, escape, masked_tail, span, units, visible
 
 # Together with the buttons' words and the last lines: under Telegram's 4096, with room to spare for what may be added.
 _QUESTION_UNITS = 2200
@@ -27,6 +27,7 @@ _NOTE_UNITS = 300
 _WHY_UNITS = 300
 _NAME_UNITS = 40
 _TOOL_UNITS = 80
+_SHORT_UNITS = 32  # in lists
 _LINE_UNITS = 120
 _RISK_UNITS = 120
 _MOST_RISKS = 3
@@ -50,7 +51,7 @@ _MARKS = {
     Outcome.UNCONFIRMED: "⚠️",
 }
 
-__all__ = ["DisplayOptions", "FormatTime", "fits", "render_card"]
+__all__ = ["DisplayOptions", "FormatTime", "fits", "render_card", "render_open_line"]
 
 
 def fits(request: Request, context: Context, setting: DisplayOptions) -> bool:
@@ -92,6 +93,22 @@ def render_card(card: Card, setting: DisplayOptions) -> str:
         elif card.restarted:
             lines.append("↻ tapgate was restarted. If you tapped or wrote something here before, tap again.")
     return "\n".join(lines)
+
+
+def render_open_line(card: Card, setting: DisplayOptions, *, now: float) -> str:
+    """An open request in a line of a list: who asks, what would run, for how long it has waited. At most 250 units."""
+    request, setting = card.request, setting.of(card.request)
+    agent = _TITLES.get(request.caller.agent, request.caller.agent)
+    what = _line(_tool(request), setting, _SHORT_UNITS)
+    summary = summary_of(request, setting)
+    if summary:
+        is_command = request.call.tool == "Bash"
+        what += f" <code>{_line(summary, setting, 2 * _SHORT_UNITS, as_command=is_command)}</code>"
+    parts = [f"<b>{_line(_project(request), setting, _SHORT_UNITS)}</b>", _line(agent, setting, _SHORT_UNITS), what]
+    if setting.machine:
+        parts.insert(2, _line(setting.machine, setting, _SHORT_UNITS))
+    state = "sending…" if card.phase is Phase.SENDING else span(now - card.asked_at)
+    return f"{'⚠️' if card.risks else '🔐'} {' · '.join([*parts, state])}"
 
 
 def _content(card: Card, setting: DisplayOptions) -> list[str]:

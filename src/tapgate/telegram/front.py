@@ -65,7 +65,8 @@ from tapgate.telegram.prompts import render_prompt
 from tapgate.telegram.text import Clipper, plain_line
 
 Emit = Callable[[Event, int | None], Awaitable[Handover | None]]
-Command = Callable[[str, int, int, int], Awaitable[None]]
+Command = Callable[[str, int, int], Awaitable[str | None]]
+"""The answer to a command of this user in this chat, as HTML; None where there is none."""
 WORKER_BYTES = 128 * 1024
 SWEEP_AGAIN_S = 30.0
 OVER_KEPT = 1000
@@ -439,7 +440,10 @@ class TelegramFront:
             return await self._emit(event, offset)
         command = parse_command(update)
         if command is not None:
-            await self._command(*command)
+            name, user_id, chat_id, message_id = command
+            text = await self._command(name, user_id, chat_id)
+            if text is not None:
+                self.say(Say(chat_id, message_id, text, is_html=True))
         return await self._emit(Ticked(), offset)
 
     async def _confirm(self, offset: int) -> None:
@@ -479,7 +483,7 @@ def parse_command(update: dict[str, Any]) -> tuple[str, int, int, int] | None:
     message = update.get("message")
     if not isinstance(message, dict) or "from" not in message:
         return None
-    match = re.match(r"/([a-z_]{1,32})(?:@\w+)?(?:\s|$)", str(message.get("text") or ""))
+    match = re.match(r"/([a-z0-9_]{1,32})(?:@\w+)?(?:\s|$)", str(message.get("text") or ""))
     if match is None:
         return None
     return match[1], int(message["from"]["id"]), int(message["chat"]["id"]), int(message["message_id"])

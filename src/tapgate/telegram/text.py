@@ -191,3 +191,11 @@ def masked_tail(text: str) -> str:
     if len(text) <= _WINDOW:
         return mask_text(text).text
     return masked_tail(text[-_WINDOW:])[_MARGIN:]
+
+
+def span(seconds: float) -> str:
+    """How long, in the one unit that says enough."""
+    whole = max(0, round(seconds))
+    if whole < 120:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 7200 else f"{whole // 3600} h" if whole < 172_800 else f"{whole // 86_400} d"
