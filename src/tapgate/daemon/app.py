@@ -17,7 +17,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tapgate import __version__
-from tapgate.agents import parse_request
+from tapgate.agents.registry import parse_request
 from tapgate.config import Config
 from tapgate.daemon.context import gather_context
 from tapgate.daemon.engine import Engine, Handover

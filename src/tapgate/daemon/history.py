@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
-from tapgate.agents.claude import DENIED, SKIPPED
+from tapgate.agents.registry import is_stock_message
 from tapgate.journal import TrailRow
 from tapgate.model import Outcome, Ran
 from tapgate.telegram.display import DisplayOptions
@@ -39,7 +39,7 @@ def _details(row: TrailRow, setting: DisplayOptions) -> list[str]:
     lines = [f"<code>{_short(row.summary, 60, setting)}</code>"]
     if row.instead:
         lines.append(f"instead: <code>{_short(row.instead, 60, setting)}</code>")
-    if row.message and row.message not in (DENIED, SKIPPED):
+    if row.message and not is_stock_message(row.agent, row.message):
         lines.append(f"<i>“{_short(row.message, 60, setting)}”</i>")
     return lines
 
