@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from tapgate.agents import parse_request
+from tapgate.agents.registry import parse_request
 from tapgate.desk.events import Tapped
 from tapgate.model import NO_UID, Caller, Choice, Copy, Instant, Person, Request, Tap
 

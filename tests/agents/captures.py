@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tapgate.agents import DIALECTS, AgentEvent
+from tapgate.agents.agent import AgentEvent
+from tapgate.agents.registry import BUILT_IN
 from tapgate.model import Caller, Choice, Request
 
 FOLDER = Path(__file__).parent.parent / "data" / "captures"
@@ -18,7 +19,7 @@ ID = "0123456789abcdef" * 2
 
 
 def hear(raw: bytes, agent: str = "claude") -> AgentEvent:
-    return DIALECTS[agent].parse(ID, Caller(agent=agent, deadline_s=590.0), raw)
+    return BUILT_IN[agent].parse(ID, Caller(agent=agent, deadline_s=590.0), raw)
 
 
 def ask(raw: bytes, agent: str = "claude") -> Request:
@@ -39,4 +40,4 @@ def press(request: Request, key: str) -> Choice:
 
 def answer(request: Request, key: str) -> bytes:
     """The bytes that go to the agent's hook when this button was pressed."""
-    return DIALECTS[request.caller.agent].render(request, press(request, key).decision)
+    return BUILT_IN[request.caller.agent].render(request, press(request, key).decision)

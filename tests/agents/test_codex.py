@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.agents import DIALECTS
-from tapgate.agents.dialect import Ignored
+from tapgate.agents.agent import Ignored
+from tapgate.agents.registry import BUILT_IN
 from tapgate.model import NO_OPINION, Decision, Request, Verdict
 
 from .captures import CODEX, CODEX_MATRIX, answer, ask, event, hear
@@ -38,7 +38,7 @@ decisions = st.builds(
 
 
 def rendered(decision: Decision) -> bytes:
-    return DIALECTS["codex"].render(ask(event(), "codex"), decision)
+    return BUILT_IN["codex"].render(ask(event(), "codex"), decision)
 
 
 def shape(value: object) -> object:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.agents import DIALECTS
 from tapgate.agents.dialect import MOST_DEPTH, MOST_VALUES
+from tapgate.agents.registry import BUILT_IN
 from tapgate.errors import InputError
 from tapgate.model import Action, Decision, Request, Verdict
 from tapgate.wire import MAX_BODY_BYTES
@@ -19,7 +19,7 @@ from tapgate.wire import MAX_BODY_BYTES
 from .captures import CLAUDE, CODEX, ask, event, hear
 
 SECRET = "hunter2-hunter2"
-AGENTS = sorted(DIALECTS)
+AGENTS = sorted(BUILT_IN)
 
 texts = st.text(st.characters(exclude_categories=()), max_size=8) | st.just(SECRET)  # surrogates as well
 scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
@@ -42,10 +42,10 @@ def listen(raw: bytes, agent: str) -> str | None:
         for choice in heard.choices:
             if choice.action not in (Action.DECIDE, Action.CONFIRM, Action.ASK_REASON):
                 continue
-            output = DIALECTS[agent].render(heard, choice.decision)
+            output = BUILT_IN[agent].render(heard, choice.decision)
             assert json.loads(output)
             assert output.isascii()
-        assert json.loads(DIALECTS[agent].render(heard, Decision(Verdict.NONE)) or b"{}") is not None
+        assert json.loads(BUILT_IN[agent].render(heard, Decision(Verdict.NONE)) or b"{}") is not None
     return None
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from tapgate.agents import dialect_of, parse_request
-from tapgate.agents.dialect import Ignored
+from tapgate.agents.agent import Ignored
+from tapgate.agents.registry import agent_of, parse_request
 from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
 from tapgate.model import Action, Caller, Choice, Request, Verdict
@@ -271,7 +271,7 @@ def test_keys_are_unique_on_every_card() -> None:
 
 def test_an_unknown_agent_is_named_together_with_the_known_ones() -> None:
     with pytest.raises(InputError, match=r"'emacs'; it knows claude, codex"):
-        dialect_of("emacs")
+        agent_of("emacs")
 
 
 def test_only_a_question_can_be_read_back_as_a_question() -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.agents.permission_updates import MOST_RULES, why_careful
-from tapgate.agents.suggestions import choices_of
+from tapgate.agents.claude.permission_updates import MOST_RULES, why_careful
+from tapgate.agents.claude.suggestions import choices_of
 from tapgate.model import Action, Card, Draft, Phase
 from tapgate.telegram.card import fits, render_card
 from tapgate.telegram.display import DisplayOptions

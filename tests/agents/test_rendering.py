@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tapgate.agents import DIALECTS
-from tapgate.agents.claude import ACCEPT_EDITS
+from tapgate.agents.claude.events import ACCEPT_EDITS
+from tapgate.agents.registry import BUILT_IN
 from tapgate.desk.drafts import answer_of, with_pick
 from tapgate.model import NO_OPINION, Action, Decision, Draft, Request, Verdict
 
@@ -57,7 +57,7 @@ ENTRIES: dict[str, dict[str, Any]] = {
 
 
 def rendered(raw: bytes, decision: Decision) -> bytes:
-    return DIALECTS["claude"].render(ask(raw), decision)
+    return BUILT_IN["claude"].render(ask(raw), decision)
 
 
 def test_allow_is_as_the_contract_lists_it() -> None:
@@ -149,7 +149,7 @@ def test_only_what_was_suggested_can_be_granted() -> None:
         for choice in heard.choices:
             if choice.action not in (Action.DECIDE, Action.CONFIRM):
                 continue
-            output = json.loads(DIALECTS["claude"].render(heard, choice.decision))["hookSpecificOutput"]
+            output = json.loads(BUILT_IN["claude"].render(heard, choice.decision))["hookSpecificOutput"]
             granted = output.get("decision", {}).get("updatedPermissions", [])
             if choice.key.startswith("n"):  # the same rule, for this session only
                 assert granted == [{**received[int(choice.key[1:])], "destination": "session"}]
@@ -245,7 +245,7 @@ def test_a_question_is_answered_inside_its_input() -> None:
     request = ask(json.dumps(forms.QUESTION).encode())
     assert request.form is not None
     picked = answer_of(request, with_pick(request.form, Draft(), 1))
-    output = DIALECTS["claude"].render(request, picked.decision)
+    output = BUILT_IN["claude"].render(request, picked.decision)
     assert json.loads(output)["hookSpecificOutput"]["decision"] == {
         "behavior": "allow",
         "updatedInput": {**forms.QUESTION["tool_input"], "answers": {"Which database should we use?": "SQLite"}},

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tapgate.agents.suggestions import MOST_JUDGED, MOST_SUGGESTIONS, TOO_MANY, words_of
+from tapgate.agents.claude.suggestions import MOST_JUDGED, MOST_SUGGESTIONS, TOO_MANY, words_of
 from tapgate.model import Action
 
 from .captures import ask, event

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tapgate.agents.claude import DENIED, SKIPPED
+from tapgate.agents.claude.events import SKIPPED
+from tapgate.agents.dialect import DENIED
 from tapgate.daemon.answers import past_answers
 from tapgate.journal import TrailRow
 
@@ -28,5 +29,6 @@ def test_what_ran_against_a_no_is_marked_wherever_a_row_tells_so() -> None:
 
 
 def test_only_a_person_s_own_words_are_told() -> None:
-    rows = [row("a", message=DENIED), row("b", message=SKIPPED), row("c", message="use gh")]
+    said = {"a": DENIED, "b": SKIPPED, "c": "use gh"}
+    rows = [row(request_id, message=message, agent="claude") for request_id, message in said.items()]
     assert [answer.message for answer in past_answers(rows, 10)] == ["", "", "use gh"]

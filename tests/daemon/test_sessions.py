@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tapgate.agents.dialect import Ignored
+from tapgate.agents.agent import Ignored
 from tapgate.daemon.reports import LONGEST, DaemonReport, Reports
 from tapgate.daemon.reports import MOST as MOST_REPORTS
 from tapgate.daemon.sessions import KEPT_S, LONGEST_ID, MOST, Session, Sessions

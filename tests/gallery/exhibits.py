@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from tapgate.agents import parse_request
+from tapgate.agents.registry import parse_request
 from tapgate.cards.change import change_of
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import AskText, Edit, Effect, ShowWhole

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import pytest
 
-from tapgate.agents import parse_request
+from tapgate.agents.registry import parse_request
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import AnsweredEntry, AskedEntry, CopyEntry, Entry, SeenEntry, ShownEntry
 from tapgate.desk.events import Ticked

@@ -18,7 +18,7 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tapgate.agents.claude import DENIED
+from tapgate.agents.dialect import DENIED
 from tapgate.cli.log import log, parse_moment, show_log
 from tapgate.desk.effects import RanEntry
 from tapgate.errors import JournalError

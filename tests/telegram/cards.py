@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from tapgate.agents import DIALECTS
+from tapgate.agents.registry import BUILT_IN
 from tapgate.desk.case import Case
 from tapgate.model import (
     NO_CONTEXT,
@@ -64,10 +64,10 @@ def captured() -> dict[str, Request]:
     found: dict[str, Request] = {}
     for path in sorted(FOLDER.glob("*/*.json")):
         agent = path.parent.name.partition("-")[0]
-        if agent not in DIALECTS or path.name == "decision-matrix.json":
+        if agent not in BUILT_IN or path.name == "decision-matrix.json":
             continue
         caller = Caller(agent=agent, deadline_s=590.0, project="/home/dev/shop")
-        heard = DIALECTS[agent].parse(f"{len(found):032x}", caller, path.read_bytes())
+        heard = BUILT_IN[agent].parse(f"{len(found):032x}", caller, path.read_bytes())
         if isinstance(heard, Request):
             found[f"{agent}-{path.stem}"] = heard
     return found

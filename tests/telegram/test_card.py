@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.agents import parse_request
+from tapgate.agents.registry import parse_request
 from tapgate.desk.case import SHOW_WHOLE
 from tapgate.desk.drafts import answer_of, with_pick
 from tapgate.model import Answer, Caller, Context, Draft, Link, Outcome, Phase, Ran, Request, Risk, Verdict

@@ -1,4 +1,4 @@
-"""What every dialect offers, and the parts that agents share: reading JSON, fingerprints of calls, a common choice."""
+"""What agents share: reading JSON and the fields of hook events, fingerprints of calls, a common choice."""
 
 from __future__ import annotations
 
@@ -6,40 +6,19 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tapgate.desk.calls import identify
-from tapgate.desk.events import SessionEnded, SessionMoved, ToolEnded
 from tapgate.errors import InputError
-from tapgate.model import Action, Caller, Choice, Decision, Json, Request, ToolCall
+from tapgate.model import Action, Choice, Json, ToolCall
 
+DENIED = "Denied from the phone."
 MOST_VALUES = 250_000  # no card shows that many; as Python values, 16 MiB of tiny ones would be half a gigabyte
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 MOST_DEPTH = 100  # agents nest a dozen levels; what is far deeper would break whoever echoes or shows it
-
-
-@dataclass(frozen=True, slots=True)
-class Ignored:
-    """An event that is understood and calls for nothing."""
-
-    event: str
-
-
-AgentEvent = Request | ToolEnded | SessionMoved | SessionEnded | Ignored
-
-
-@dataclass(frozen=True, slots=True)
-class Dialect:
-    """One agent's language. `render` gives the bytes for its stdout; empty bytes are no opinion."""
-
-    name: str
-    title: str
-    parse: Callable[[str, Caller, bytes], AgentEvent]
-    render: Callable[[Request, Decision], bytes]
 
 
 class HookEvent(BaseModel):

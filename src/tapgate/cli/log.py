@@ -238,9 +238,9 @@ def _cells(moment: datetime, row: TrailRow) -> tuple[str, ...]:
 
 def _notes(row: TrailRow) -> list[str]:
     """What was said with the answer, a line each."""
-    from tapgate.agents.claude import DENIED, SKIPPED
+    from tapgate.agents.registry import is_stock_message
 
-    said = "" if row.message in (DENIED, SKIPPED) else row.message
+    said = "" if is_stock_message(row.agent, row.message) else row.message
     notes = (("told", said), ("instead", row.instead), ("saved", row.saved))
     return [f"{name}: {_printable(text)}" for name, text in notes if text]
 

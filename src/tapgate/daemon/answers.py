@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tapgate.agents.claude import DENIED, SKIPPED
+from tapgate.agents.registry import is_stock_message
 from tapgate.journal import TrailRow
 from tapgate.model import Outcome, Ran
 from tapgate.telegram.commands.context import PastAnswer
@@ -26,7 +26,7 @@ def past_answers(rows: Sequence[TrailRow], most: int) -> list[PastAnswer]:
             person=row.person,
             ran_against=row.request_id in against,
             instead=row.instead,
-            message="" if row.message in (DENIED, SKIPPED) else row.message,  # those are no person's words
+            message="" if is_stock_message(row.agent, row.message) else row.message,  # those are no person's words
         )
         for row in settled
     ]

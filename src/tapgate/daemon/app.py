@@ -13,7 +13,7 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
-from tapgate.agents import parse_request
+from tapgate.agents.registry import parse_request
 from tapgate.config import Config
 from tapgate.daemon.answers import ROWS_PER_ANSWER, past_answers
 from tapgate.daemon.context import gather_context

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from tapgate.agents.registry import agent_of
 from tapgate.cards.change import change_of, changed_path
 from tapgate.daemon.disk import read_in_project
-from tapgate.daemon.transcript import read_last_words
 from tapgate.model import Context, OnDisk, Request
 
 
 def gather_context(request: Request, *, home: str, now: float, own_home: str = "") -> Context:
     """Blocking: run it in a worker thread. Whatever cannot be read is left out."""
-    tool = request.call.tool if request.caller.agent == "claude" else ""  # the others' transcripts are other files
     return Context(
-        why=read_last_words(request.transcript_path, request.call.agent_id, tool=tool),
+        why=_last_words(request),
         on_disk=_on_disk(request, home, own_home, now),
     )
+
+
+def _last_words(request: Request) -> str:
+    """They only help to decide: whatever goes wrong, in an agent of another package too, leaves them out."""
+    try:
+        return agent_of(request.caller.agent).read_last_words(request)
+    except Exception:
+        return ""
 
 
 def _on_disk(request: Request, home: str, own_home: str, now: float) -> OnDisk | None:

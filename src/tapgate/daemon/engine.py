@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from tapgate.agents import dialect_of
+from tapgate.agents.registry import agent_of
 from tapgate.daemon.recorder import Journal, Recorder
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import (
@@ -293,7 +293,7 @@ class Engine:
             # No opinion is final: nothing more is expected from this caller.
             del self._connections[effect.request.id]
         try:
-            output = dialect_of(effect.request.caller.agent).render(effect.request, decision)
+            output = agent_of(effect.request.caller.agent).render(effect.request, decision)
         except Exception as error:
             self._report(f"an answer could not be written for the agent ({type(error).__name__}: {error})")
             output = b""

@@ -13,8 +13,8 @@ from dataclasses import replace
 import anyio
 from anyio.abc import SocketAttribute, SocketListener, SocketStream
 
-from tapgate.agents import dialect_of
-from tapgate.agents.dialect import AgentEvent, Ignored
+from tapgate.agents.agent import AgentEvent, Ignored
+from tapgate.agents.registry import agent_of
 from tapgate.daemon.admission import Admission, CallerPlace
 from tapgate.daemon.engine import WORKER_BYTES, Engine
 from tapgate.daemon.sockets import peer_uid
@@ -242,12 +242,12 @@ class Listener:
                 raise FrameError(f"a {header.kind.value} frame cannot come first")
 
     async def _ask(self, connection: Connection, request_id: str, caller: Caller, body: bytes) -> None:
-        dialect = dialect_of(caller.agent)
+        agent = agent_of(caller.agent)
         if len(body) > WORKER_BYTES:
             async with self._parsing:
-                event = await anyio.to_thread.run_sync(dialect.parse, request_id, caller, body)
+                event = await anyio.to_thread.run_sync(agent.parse, request_id, caller, body)
         else:
-            event = dialect.parse(request_id, caller, body)
+            event = agent.parse(request_id, caller, body)
         # Of the id only a part, as the whole is the caller's secret; of what it says nothing.
         self._debug(f"caller {caller.pid}, {request_id[:8]}: {type(event).__name__}, {len(body)} bytes")
         self._noted(caller, event)

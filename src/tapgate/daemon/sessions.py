@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tapgate.agents.dialect import AgentEvent, Ignored
+from tapgate.agents.agent import AgentEvent, Ignored
 from tapgate.desk.events import SessionEnded, ToolEnded
 from tapgate.model import NO_UID, Caller, Request
 

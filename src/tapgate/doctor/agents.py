@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tapgate.agents.registry import BUILT_IN, Registry, known_agents
 from tapgate.config import Config
-from tapgate.doctor.check import Check, Status, ok, skipped, warning
+from tapgate.doctor.check import Check, Status, fault, ok, skipped, warning
 from tapgate.doctor.scene import DoctorContext
 from tapgate.doctor.support import AGENTS, AgentSupport, parse_version, show_version
 from tapgate.errors import SettingsError
@@ -38,6 +39,20 @@ def check_agents(scene: DoctorContext, config: Config | None) -> Iterator[Check]
             "agents",
             f"neither {' nor '.join(agent.title for agent in AGENTS)} can be run here",
             advice="install one of them, or run this where it is in PATH",
+        )
+    yield from check_packages(known_agents())
+
+
+def check_packages(registry: Registry) -> Iterator[Check]:
+    """The agents that installed packages offer, and those that could not be loaded."""
+    for name in sorted(registry.agents.keys() - BUILT_IN.keys()):
+        yield ok(f"agents.{name}", registry.agents[name].title, "an installed package offers it")
+    for error in registry.errors:
+        yield fault(
+            "agents.packages",
+            "agents of other packages",
+            f"{error.source}: {error.reason}",
+            advice="update or uninstall that package; until then its agent is not heard",
         )
 
 

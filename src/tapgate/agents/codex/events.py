@@ -1,16 +1,14 @@
-"""Codex CLI's dialect. It accepts a behavior and a deny's message and nothing else: any further key fails its hook."""
+"""Codex CLI's language. It accepts a behavior and a deny's message and nothing else: any further key fails its hook."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tapgate.agents.claude import DENIED
+from tapgate.agents.agent import AgentEvent, Ignored
 from tapgate.agents.dialect import (
-    AgentEvent,
-    Dialect,
+    DENIED,
     HookEvent,
     HookToolEvent,
-    Ignored,
     call_of,
     digest_of,
     read_event,
@@ -63,6 +61,3 @@ def render(request: Request, decision: Decision) -> bytes:
     if decision.verdict is Verdict.DENY:
         answer["message"] = decision.message or DENIED
     return write_json({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": answer}})
-
-
-CODEX = Dialect(name="codex", title="Codex", parse=parse, render=render)

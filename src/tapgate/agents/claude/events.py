@@ -1,16 +1,15 @@
-"""Claude Code's dialect: its hook events in, its decision JSON out. Older forms are read too."""
+"""Claude Code's language: its hook events in, its decision JSON out. Older forms are read too."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tapgate.agents import suggestions
+from tapgate.agents.agent import AgentEvent, Ignored
+from tapgate.agents.claude import suggestions
 from tapgate.agents.dialect import (
-    AgentEvent,
-    Dialect,
+    DENIED,
     HookEvent,
     HookToolEvent,
-    Ignored,
     call_of,
     digest_of,
     read_event,
@@ -22,7 +21,6 @@ from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.desk.seals import sealed
 from tapgate.model import Action, Caller, Choice, Decision, Form, Option, Question, Request, Tone, Verdict
 
-DENIED = "Denied from the phone."
 ALLOWED = "Allowed from the phone."
 UNANSWERED = "No answer from the phone."
 ACCEPT_EDITS = {"type": "setMode", "mode": "acceptEdits", "destination": "session"}
@@ -324,6 +322,3 @@ def _as_asked(event: HookToolEvent) -> HookToolEvent:
         case _:
             return event
     return event.model_copy(update={"tool_input": common})
-
-
-CLAUDE = Dialect(name="claude", title="Claude Code", parse=parse, render=render)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapgate.daemon.transcript import (
+from tapgate.agents.claude.transcript import (
     LATE_S,
     MOST_BYTES,
     MOST_CHARACTERS,

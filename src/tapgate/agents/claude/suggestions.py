@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tapgate.agents.permission_updates import why_careful
+from tapgate.agents.claude.permission_updates import why_careful
 from tapgate.model import Action, Choice, Decision, Json, Verdict
 
 MOST_SUGGESTIONS = 20  # more buttons than this no thumb would scroll through

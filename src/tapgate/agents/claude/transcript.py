@@ -9,9 +9,16 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tapgate.model import Request
+
 MOST_BYTES = 256 * 1024  # read from the end; some lines are very long, and live without the rest
 MOST_CHARACTERS = 10_000  # a card shows far less, but a secret must not be cut in two before it is masked
 LATE_S = (0.02, 0.03, 0.05, 0.1, 0.2)  # Claude Code runs the hook a little before its transcript holds the call
+
+
+def read_request_words(request: Request) -> str:
+    """What the agent wrote last before it asked this. Blocking: run it in a worker thread."""
+    return read_last_words(request.transcript_path, request.call.agent_id, tool=request.call.tool)
 
 
 def read_last_words(

@@ -1,0 +1,41 @@
+"""What an agent must offer: one frozen value, from one of the folders here or from an installed package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tapgate.desk.events import SessionEnded, SessionMoved, ToolEnded
+from tapgate.model import Caller, Decision, Request
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """An event that is understood and calls for nothing."""
+
+    event: str
+
+
+AgentEvent = Request | ToolEnded | SessionMoved | SessionEnded | Ignored
+
+
+def reads_no_transcript(request: Request) -> str:
+    """For agents whose transcripts are not read."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One agent: its language, and what it declares about itself.
+
+    `parse` and `render` are pure. `parse` raises InputError for what is not one of the agent's events. `render` gives
+    the bytes for the agent's stdout; empty bytes are no opinion. `read_last_words` gives what the agent wrote last
+    before it asked, or ""; it may read files and block, so it is run in a worker thread.
+    """
+
+    name: str  # in `--agent`, in the journal and in the log
+    title: str  # for people
+    parse: Callable[[str, Caller, bytes], AgentEvent]
+    render: Callable[[Request, Decision], bytes]
+    read_last_words: Callable[[Request], str] = reads_no_transcript
+    stock_messages: frozenset[str] = frozenset()  # what a decision tells the agent where no person wrote a text

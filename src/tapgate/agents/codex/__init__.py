@@ -1,0 +1,9 @@
+"""Codex CLI. Its transcripts are not read: their lines are of another kind, and a call stands in them only later."""
+
+from __future__ import annotations
+
+from tapgate.agents.agent import Agent
+from tapgate.agents.codex.events import parse, render
+from tapgate.agents.dialect import DENIED
+
+CODEX = Agent(name="codex", title="Codex", parse=parse, render=render, stock_messages=frozenset({DENIED}))
