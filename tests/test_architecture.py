@@ -123,6 +123,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.desk.events"),
     "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.homes": (),
+    "tapgate.daemon.limits": (),
     "tapgate.daemon.transcript": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.risk.paths",),
