@@ -131,6 +131,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.sessions": ("tapgate.model", "tapgate.agents", "tapgate.desk.events"),
     "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.homes": (),
+    "tapgate.daemon.limits": (),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.risk.paths",),
     "tapgate.daemon.links": ("tapgate.risk.links",),

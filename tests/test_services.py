@@ -16,6 +16,9 @@ from tapgate import paths
 from tapgate.cli.daemon import CONFIG_EXIT
 from tapgate.config import CREDENTIAL
 from tapgate.daemon.app import DRAIN_S, LEAVE_S
+from tapgate.daemon.limits import files_needed
+from tapgate.daemon.listener import MOST_CALLERS
+from tapgate.daemon.sockets import BACKLOG
 
 ROOT = Path(__file__).parent.parent
 UNITS = ["tapgate.service", "system/tapgate.service"]
@@ -58,6 +61,13 @@ def test_the_service_unit_is_hardened(name: str) -> None:
     assert (service["ProtectSystem"], service["CapabilityBoundingSet"], service["LimitCORE"]) == ("strict", "", "0")
     assert service["RestrictAddressFamilies"].split() == ["AF_UNIX", "AF_INET", "AF_INET6"]
     assert service["UMask"] == "0077"
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_the_service_may_have_as_many_callers_as_it_takes(name: str) -> None:
+    """Each is an open file, and those that come at once wait in the socket's queue."""
+    assert int(unit(name)["Service"]["LimitNOFILE"]) >= files_needed(MOST_CALLERS)
+    assert int(unit(name.replace(".service", ".socket"))["Socket"]["Backlog"]) == BACKLOG >= MOST_CALLERS
 
 
 @pytest.mark.parametrize("name", UNITS)

@@ -74,6 +74,16 @@ def test_the_last_errors_of_the_daemon(ward: Ward) -> None:
     assert ward.check("daemon.reports").status is SKIPPED
 
 
+def test_too_few_open_files_for_as_many_callers_as_the_daemon_takes(ward: Ward) -> None:
+    found = ward.check("daemon.files")
+    assert (found.status, found.detail) == (OK, "65,536 allowed, 2,128 needed at most")
+    ward.status = told(file_limit=1024)
+    found = ward.check("daemon.files")
+    assert found.status is WARNING and "may have 1,024 open" in found.detail and "ulimit -n 2128" in found.advice
+    ward.status = {key: value for key, value in STATUS.items() if key != "file_limit"}
+    assert ward.check("daemon.files").status is SKIPPED
+
+
 # Socket
 
 

@@ -28,6 +28,8 @@ STATUS: Mapping[str, Any] = {
     "last_poll_at": NOW - 4,
     "telegram": "ok",
     "journal": "ok",
+    "file_limit": 65_536,
+    "files_needed": 2128,
     "reports": [],
 }
 

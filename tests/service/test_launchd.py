@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tapgate.daemon.limits import files_needed
+from tapgate.daemon.listener import MOST_CALLERS
 from tapgate.errors import ServiceError
 from tapgate.service.launchd import LABEL, render_agent
 from tapgate.service.manager import Service, service_of, why_not
@@ -38,12 +40,19 @@ def test_the_rendered_agent_is_a_property_list_that_launchd_knows() -> None:
     assert found["StandardOutPath"] == found["StandardErrorPath"] == "/l.log"
     types = {
         **{"Label": str, "ProgramArguments": list, "RunAtLoad": bool, "KeepAlive": dict, "ThrottleInterval": int},
-        **{"ExitTimeOut": int, "Umask": int, "HardResourceLimits": dict, "ProcessType": str},
+        **{
+            "ExitTimeOut": int,
+            "Umask": int,
+            "HardResourceLimits": dict,
+            "SoftResourceLimits": dict,
+            "ProcessType": str,
+        },
         **{"StandardOutPath": str, "StandardErrorPath": str},
     }
     assert {name: type(value) for name, value in found.items()} == types
     assert found["KeepAlive"] == {"SuccessfulExit": False}, "started again when it fails, not when it was stopped"
     assert (found["Umask"], found["HardResourceLimits"]) == (0o077, {"Core": 0})
+    assert found["SoftResourceLimits"]["NumberOfFiles"] >= files_needed(MOST_CALLERS)
     assert found["ExitTimeOut"] > 10
 
 

@@ -19,8 +19,9 @@ from tapgate.daemon.answers import ROWS_PER_ANSWER, past_answers
 from tapgate.daemon.context import gather_context
 from tapgate.daemon.engine import Engine, Handover
 from tapgate.daemon.homes import Homes
+from tapgate.daemon.limits import files_needed, raise_file_limit
 from tapgate.daemon.links import DiskLinks
-from tapgate.daemon.listener import Listener
+from tapgate.daemon.listener import MOST_CALLERS, Listener
 from tapgate.daemon.lock import Lock
 from tapgate.daemon.notify import Notifier, Watchdog
 from tapgate.daemon.reports import Reports
@@ -83,6 +84,7 @@ class Daemon:
 
     async def run(self, ready: Callable[[str], None]) -> None:
         config = self._config
+        file_limit = raise_file_limit()
         async with AsyncExitStack() as stack:
             # systemd's socket is where its unit says, and its directory may be somebody else's: nothing is made there.
             if self._inherited is None:
@@ -146,6 +148,8 @@ class Daemon:
                 poll=self._front.poller,
                 journal=self._journal,
                 reports=self._reports,
+                file_limit=file_limit,
+                files_needed=files_needed(MOST_CALLERS),
                 wall=time.time,
             )
             self._engine.connect(self._front)

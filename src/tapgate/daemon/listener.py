@@ -26,7 +26,7 @@ from tapgate.wire import MAX_HEADER_BYTES, FrameKind, Header, decode_header, enc
 STALL_S = 10.0  # a whole frame must be here by then
 BEAT_S = 3.0  # how often a waiting caller hears that it is held; it leaves after 10 s without
 HANGS_S = 20.0  # an event that is not carried out by then never will be: the journal's disk does not answer
-MOST_CALLERS = 500
+MOST_CALLERS = 2000
 MOST_HELD_BYTES = 32 * 1024 * 1024  # of questions that wait; in memory they may take eight times as much
 HANG_UP_STALLS = 3  # so many times as long as a frame may take, a caller may stay after its answer
 ACCEPT_AGAIN_S = 0.1  # after the system had no file descriptor left for one more caller

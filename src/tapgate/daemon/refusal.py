@@ -6,12 +6,11 @@ import os
 import socket
 from contextlib import suppress
 
-from tapgate.daemon.sockets import peer_uid
+from tapgate.daemon.sockets import BACKLOG, peer_uid
 from tapgate.errors import redact
 from tapgate.wire import FrameKind, encode_frame
 
 PATIENCE_S = 0.2
-MOST_CALLERS = 500
 
 
 def turn_away(sock: socket.socket, sentence: str) -> int:
@@ -19,7 +18,7 @@ def turn_away(sock: socket.socket, sentence: str) -> int:
     count = 0
     with suppress(OSError):
         sock.setblocking(False)
-        while count < MOST_CALLERS:
+        while count < BACKLOG:
             caller, _ = sock.accept()
             with caller:
                 count += 1

@@ -13,7 +13,7 @@ from pathlib import Path
 from tapgate.errors import SocketError
 from tapgate.paths import check_socket_path, make_private_dir
 
-BACKLOG = 256
+BACKLOG = 4096  # a thousand callers may come at once; the system takes no more than its own somaxconn
 _LISTEN_FDS_START = 3  # systemd's rule
 _LOCAL_PEERCRED = 1  # macOS, from sys/un.h
 _SOL_LOCAL = 0

@@ -55,6 +55,8 @@ class DaemonStatus:
         poll: PollState,
         journal: JournalState,
         reports: Reports,
+        file_limit: int,
+        files_needed: int,
         wall: Callable[[], float],
     ) -> None:
         self._people = people
@@ -63,6 +65,8 @@ class DaemonStatus:
         self._poll = poll
         self._journal = journal
         self._reports = reports
+        self._file_limit = file_limit
+        self._files_needed = files_needed
         self._wall = wall
         self._started_at = wall()
 
@@ -94,6 +98,8 @@ class DaemonStatus:
                 "last_poll_at": self._poll.last_success,
                 "telegram": self._poll.trouble or "ok",
                 "journal": self._journal.failure or "ok",
+                "file_limit": self._file_limit,
+                "files_needed": self._files_needed,
                 "reports": [asdict(report) for report in self._reports.last()],
             }
         ).encode()

@@ -71,6 +71,7 @@ def check_daemon(scene: DoctorContext, config: Config | None, met: Met) -> Itera
     yield check_version(scene, status)
     yield check_freshness(scene, status)
     yield check_poll(scene, status, age_s=age_s)
+    yield check_files(status)
     yield check_reports(scene, status)
 
 
@@ -119,6 +120,22 @@ def check_poll(scene: DoctorContext, status: Mapping[str, Any], *, age_s: float)
             advice=RESTART,
         )
     return ok(name, label, heard)
+
+
+def check_files(status: Mapping[str, Any]) -> Check:
+    """Each waiting caller is an open file of the daemon. Who finds none left waits until another one is answered."""
+    name, label = "daemon.files", "open files"
+    limit, needed = status.get("file_limit"), status.get("files_needed")
+    if limit is None or needed is None:
+        return skipped(name, label, "this daemon does not tell; it is of an older version")
+    if limit < needed:
+        return warning(
+            name,
+            label,
+            f"the daemon may have {limit:,} open, and as many callers as it takes need {needed:,}",
+            advice=f"run `tapgate service install` again, or `ulimit -n {needed}` before `tapgate daemon`",
+        )
+    return ok(name, label, f"{limit:,} allowed, {needed:,} needed at most")
 
 
 def check_reports(scene: DoctorContext, status: Mapping[str, Any]) -> Check:
