@@ -28,7 +28,7 @@ from dataclasses import replace
 
 from tapgate.desk import batches, drafts, words
 from tapgate.desk.calls import edited_fingerprint
-from tapgate.desk.case import UNDELIVERED_S, Case, edited_request, recall, slimmed, slimmed_answer
+from tapgate.desk.case import UNDELIVERED_S, Case, answer_by, edited_request, recall, slimmed, slimmed_answer
 from tapgate.desk.cases import Cases
 from tapgate.desk.effects import (
     AnsweredEntry,
@@ -98,7 +98,6 @@ from tapgate.model import (
     NO_DRAFT,
     NO_OPINION,
     Action,
-    Answer,
     Card,
     Choice,
     Context,
@@ -265,11 +264,13 @@ class Desk:
         for memory, case in zip(memories, recalled, strict=True):
             self.cases.by_id[case.request.id] = case
             case.ranks = self.cases.roster.ranks
+            # Nothing more is posted to people who were taken off the list, or whom only the journal names.
+            case.chats = tuple(chat_id for chat_id in case.chats if chat_id in self.cases.roster.chats)
             for copy in (*case.copies, *case.prompts):
                 self.cases.soundings.note(copy)
             for chat_id in case.pending:
                 self.cases.soundings.suspect(chat_id)
-            case.pending &= set(self.cases.roster.chats)  # nothing more is posted to people who were taken off the list
+            case.pending &= set(case.chats)
             if case.phase is not Phase.SETTLED:
                 seen = memory.findings or Findings(self._assess(case.request))
                 case.risks, case.context = seen.risks, replace(case.context, links=seen.links)
@@ -613,16 +614,7 @@ class Desk:
         return effects
 
     def _answer(self, case: Case, person: Person, choice: Choice, now: Instant, *, query_id: str = "") -> list[Effect]:
-        case.answer = Answer(
-            person=person.name,
-            user_id=person.user_id,
-            choice_key=choice.key,
-            label=choice.label,
-            decision=choice.decision,
-            at=now.wall,
-            after_s=max(0.0, now.mono - case.asked.mono),
-            saved=choice.saved,
-        )
+        case.answer = answer_by(person, choice, case.asked, now)
         case.answered = now
         case.edited_as = edited_fingerprint(case.request, case.answer)
         case.query_id = query_id
@@ -852,7 +844,7 @@ class Desk:
         """End a request: record it, let a waiting caller go without an opinion, say so on every copy."""
         unanswered = case.phase is not Phase.SENDING or outcome is Outcome.NOT_RECORDED
         if case.awaits_caller and case.claimed is not None:
-            outcome, detail = end_of_claimed(case, detail)
+            outcome, detail = end_of_claimed(case, detail, self.cases.roster, now)
         case.phase = Phase.SETTLED
         case.outcome = outcome
         case.ended_at = now.wall
