@@ -323,8 +323,8 @@ def test_a_restart_without_a_forgery_costs_no_second_card(world: World) -> None:
 
 
 def test_a_negative_version_does_not_make_a_message_of_another_card_count(world: World) -> None:
-    """Which version of a card a phone shows is known only from what this run's edits confirmed. A version in the journal
-    that is older than any cannot make an exchanged message count for a typed yes."""
+    """Which version of a card a phone shows is known only from what this run's edits confirmed. A version in the
+    journal that is older than any cannot make an exchanged message count for a typed yes."""
     harmless = world.ask(event_bytes(session="s1"))
     card = journaled_card(world)
     evil = world.ask(event_bytes(session="s2", suggestions=(), tool_input=EVIL))
@@ -397,8 +397,8 @@ def test_a_redelivered_tap_does_not_vouch_for_the_name_and_the_rule_that_the_jou
 def test_numbers_and_names_that_make_no_sense_neither_stop_the_daemon_nor_answer(
     world: World, column: str, value: object
 ) -> None:
-    """Whatever stands in a row, the next daemon starts, nothing of it is an answer, and nobody who is not on the list is
-    sent a card. The waiting caller is let go, or answered by a tap."""
+    """Whatever stands in a row, the next daemon starts, nothing of it is an answer, and nobody who is not on the list
+    is sent a card. The waiting caller is let go, or answered by a tap."""
     caller = world.ask(event_bytes())
     journaled_card(world)
     restart_with(world, {column: value})

@@ -297,7 +297,7 @@ class Desk:
         chats = self.cases.roster.chats
         if not chats:
             return [Reply(request, NO_OPINION, "nobody is listed under [[people]] in the config")]
-        hold_s = self._hold_for(request)
+        hold_s = self._hold_for(event)
         if hold_s <= 0:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
         waiting_bytes = sum(
@@ -320,7 +320,7 @@ class Desk:
             risks=event.risks,
             ranks=self.cases.roster.ranks,
         )
-        case.expect_delivery(now.mono)
+        case.expect_delivery(now.mono - event.waited_s)
         self.cases.add(case)
         entry = AskedEntry(
             request=request, asked_at=now.wall, deadline_at=case.deadline_at, fits=event.fits, chats=chats
@@ -341,7 +341,7 @@ class Desk:
         case.context = event.context
         case.risks = event.risks
         case.fits = case.fits and event.fits  # the file that it is shown against may be another by now
-        case.deadline = now.mono + max(0.0, self._hold_for(event.request))
+        case.deadline = now.mono + max(0.0, self._hold_for(event))
         if case.phase is Phase.SENDING:
             assert case.answer is not None
             return [Reply(case.request, case.answer.decision)]
@@ -366,8 +366,8 @@ class Desk:
             event.fits,
         )
         case.caller_here = case.restarted = True
-        case.deadline = now.mono + max(0.0, self._hold_for(event.request))
-        case.expect_delivery(now.mono)  # its card is sent only now
+        case.deadline = now.mono + max(0.0, self._hold_for(event))
+        case.expect_delivery(now.mono - event.waited_s)  # its card is sent only now
         kept, case.kept = case.kept, []
         for one in kept:
             if isinstance(one, Tapped):
@@ -877,9 +877,10 @@ class Desk:
         case = self.cases.by_id.get(event.request_id)
         return case if case is not None and case.request.caller.uid == event.uid else None
 
-    def _hold_for(self, request: Request) -> float:
+    def _hold_for(self, event: Asked) -> float:
+        request = event.request
         most_s = self._hold_s if self._hold_of is None else min(self._hold_s, self._hold_of(request))
-        return min(most_s, request.caller.deadline_s)
+        return min(most_s, request.caller.deadline_s) - event.waited_s
 
     def _is_repeated(self, update: Json) -> bool:
         """Telegram may deliver an update again: the second time it means nothing."""
