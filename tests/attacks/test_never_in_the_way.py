@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import signal
 import socket
+import sqlite3
 import subprocess
+import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tapgate.wire import MAX_BODY_BYTES
+from tapgate.wire import MAX_BODY_BYTES, FrameKind, encode_frame
 from tests.builders import event_bytes, request_id
 from tests.e2e.world import World, finish, new_world
 
@@ -244,3 +246,121 @@ def test_silent_connections_take_nobody_s_place(world: World) -> None:
         for _ in range(520):
             stack.enter_context(socket.socket(socket.AF_UNIX)).connect(str(world.socket_path))
         allowed(world, ask(world, "real"), "make real")
+
+
+def question(number: int, body: bytes, *, agent: str = "claude", deadline_s: float = 500.0) -> bytes:
+    fields = {"id": request_id(number), "agent": agent, "deadline_s": deadline_s, "pid": 1, "parent": 1}
+    return encode_frame(FrameKind.ASK, body, **fields)
+
+
+def connected(stack: ExitStack, world: World) -> socket.socket:
+    sock = stack.enter_context(socket.socket(socket.AF_UNIX))
+    sock.connect(str(world.socket_path))
+    return sock
+
+
+def slow_to_examine() -> str:
+    """60 KiB of shell whose every word lies in a directory with a name of thousands of characters."""
+    return ("cd a;" * 500 + "x" + "case a in " * 500 + "\n") * 8
+
+
+def test_questions_that_take_long_to_examine_hold_up_no_other(world: World) -> None:
+    """44 questions of the slowest kind, whose callers leave at once, do not keep the next one from its card, nor the
+    daemon from stopping when it is told to."""
+    world.start_daemon()
+    slow = event_bytes(session="slow", tool_input={"command": slow_to_examine()})
+    with ExitStack() as stack:
+        for number in range(1, 45):
+            connected(stack, world).sendall(question(number, slow))
+        caller = ask(world, "real", agent="codex")
+        allowed(world, caller, "make real")
+    with ExitStack() as stack:
+        for number in range(101, 145):
+            connected(stack, world).sendall(question(number, slow))
+        assert world.daemon is not None
+        world.daemon.terminate()
+        world.daemon.wait(60)
+
+
+def memory_kib(world: World) -> int:
+    assert world.daemon is not None
+    status = Path(f"/proc/{world.daemon.pid}/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("VmRSS")))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells another process's memory so")
+def test_what_a_waiting_caller_sends_later_takes_no_room(world: World) -> None:
+    """Behind its question a caller has nothing to say but a line. One that announces 16 MiB more is dropped, and its
+    bytes are not kept."""
+    world.start_daemon()
+    with ExitStack() as stack:
+        waiting = [connected(stack, world) for _ in range(16)]
+        for number, sock in enumerate(waiting, start=1):
+            sock.sendall(question(number, event_bytes(session=f"s{number}")))
+        world.until(lambda: len(world.cards()) >= 16)
+        before = memory_kib(world)
+        rest = encode_frame(FrameKind.GONE, bytes(MAX_BODY_BYTES))[:-1]
+        for sock in waiting:
+            sock.settimeout(20)
+            with suppress(OSError):
+                sock.sendall(rest)
+        world.until(lambda: all("stopped waiting" in card["text"] for card in world.cards()))
+        assert memory_kib(world) - before < 64 * 1024
+
+
+# One chat, one bot
+
+
+def test_a_file_that_cannot_be_sent_does_not_block_its_chat(world: World) -> None:
+    """Where messages get through and uploads do not, the next card comes all the same, and the chat is told that the
+    file could not be sent."""
+    world.post("faults", method="sendDocument", kind="502", times=-1)
+    world.start_daemon()
+    large = world.ask(event_bytes(session="large", tool_input={"command": "echo " + "x" * 20_000}))
+    world.tap(world.open_card("echo"), "Show all of it")
+    world.until(lambda: world.calls("sendDocument"))
+    allowed(world, ask(world, "next"), "make next")
+    world.until(lambda: [card for card in world.cards() if "The file could not be sent" in card["text"]])
+    assert is_waiting(large)
+
+
+def test_a_file_that_stalls_does_not_block_its_chat_and_is_dropped_with_its_request(world: World) -> None:
+    """An upload may take minutes to fail. Others do not wait for it, and it is not tried again for a request that has
+    ended."""
+    world.post("faults", method="sendDocument", kind="stall", times=-1, stall_s=600)
+    world.start_daemon()
+    large = world.ask(event_bytes(session="large", tool_input={"command": "echo " + "x" * 20_000}))
+    card = world.open_card("echo")
+    world.tap(card, "Show all of it")
+    world.until(lambda: world.calls("sendDocument"))
+    allowed(world, ask(world, "next", agent="codex"), "make next")
+    large.terminate()
+    finish(large)
+    world.says(card, "at the terminal")
+    assert len(world.calls("sendDocument")) == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"offset": 2**31 + 7},
+        {"offset": 2**31 + 7, "offset_bot": "another"},
+        {"offset": -1},
+        {"offset": 2**62},
+        {"offset": "x", "offset_at": "y", "last_poll": "z"},
+        {"offset_at": 9e99, "last_poll": 9e99, "offset": 2**31 + 7},
+    ],
+    ids=["ahead", "another bot", "negative", "huge", "no number", "times"],
+)
+def test_an_offset_that_is_not_this_bot_s_makes_the_daemon_miss_no_tap(world: World, values: dict[str, Any]) -> None:
+    """Each bot numbers its updates on its own, and any process of this user can write the journal. Whatever offset
+    stands in it, a tap that Telegram delivers is heard."""
+    world.start_daemon()
+    allowed(world, ask(world, "first"), "make first")
+    world.stop_daemon(signal.SIGKILL)
+    with closing(sqlite3.connect(world.state_dir / "journal.db")) as journal, journal:
+        for key, value in {"offset_at": time.time(), **values}.items():
+            journal.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", (key, value))
+    world.start_daemon()
+    caller = ask(world, "second")
+    allowed(world, caller, "make second")

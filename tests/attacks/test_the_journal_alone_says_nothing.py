@@ -317,3 +317,96 @@ def test_a_restart_without_a_forgery_costs_no_second_card(world: World) -> None:
     world.tap(card, "Allow")
     assert finish(caller)[0] == ALLOW
     assert len(world.calls("sendMessage")) == 1
+
+
+# Numbers and names that only the journal has
+
+
+def test_a_negative_version_does_not_make_a_message_of_another_card_count(world: World) -> None:
+    """Which version of a card a phone shows is known only from what this run's edits confirmed. A version in the
+    journal that is older than any cannot make an exchanged message count for a typed yes."""
+    harmless = world.ask(event_bytes(session="s1"))
+    card = journaled_card(world)
+    evil = world.ask(event_bytes(session="s2", suggestions=(), tool_input=EVIL))
+    world.until(lambda: len([row for row in trail(world) if row[0] == "posted"]) == 2)
+    ids = {session: row_of(world, session)["id"] for session in ("s1", "s2")}
+    world.stop_daemon(signal.SIGKILL)
+    with journal(world) as connection:
+        (first,), (second,) = (
+            connection.execute("SELECT message_id FROM copies WHERE request_id = ?", (ids[session],)).fetchone()
+            for session in ("s1", "s2")
+        )
+        for session, message_id in (("s1", second), ("s2", first)):
+            connection.execute("UPDATE copies SET message_id = ? WHERE request_id = ?", (message_id, ids[session]))
+        connection.execute("UPDATE requests SET version = -1000")
+    assert EVIL["command"] not in card["text"]
+    world.reply("yes", card)  # to what stands there: the harmless command
+    world.start_daemon()
+    world.until(
+        lambda: (
+            [m for m in world.cards() if "nothing happened" in m["text"] or "llowed by" in m["text"]]
+            or evil.poll() is not None
+        )
+    )
+    assert not [m for m in world.cards() if "evil.example" in m["text"] and "llowed by" in m["text"]]
+    for caller in (harmless, evil):
+        got_nothing(caller)
+
+
+def test_a_redelivered_tap_does_not_vouch_for_the_name_and_the_rule_that_the_journal_adds(world: World) -> None:
+    """A tap that Telegram delivers again proves who tapped which button. The name, the label and the rule beside it in
+    the journal are not stated as facts: they are taken from the config and from the request's own button."""
+    caller = world.ask(event_bytes())
+    card = journaled_card(world)
+    request_id = row_of(world)["id"]
+    caller.send_signal(signal.SIGSTOP)  # the agent sees to it that its own hook is late
+    world.stop_daemon(signal.SIGKILL)
+    world.tap(card, "Allow")
+    forge(world, {**FORGED_ALLOW, "person": "Linus", "saved": "every Bash command, for ever", "choice": "Skip all"})
+    world.start_daemon()
+    polls = len(world.calls("getUpdates"))
+    world.until(lambda: len(world.calls("getUpdates")) > polls + 1)  # the tap is with the daemon
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(world.socket_path))
+        sock.sendall(encode_frame(FrameKind.TAKEN, id=request_id))
+        said = world.until(
+            lambda: [m for m in world.cards() if m["message_id"] == card["message_id"] and not m["buttons"]]
+        )
+    caller.send_signal(signal.SIGCONT)
+    text = said[0]["text"]
+    assert "Linus" not in text and "for ever" not in text and "Skip" not in text, text
+    assert "Allowed by Ada" in text
+    assert finish(caller)[0] == b""
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ("version", 2**63 - 1),
+        ("version", -(2**63)),
+        ("asked_at", 9e10),
+        ("asked_at", -9e10),
+        ("deadline_at", 9e10),
+        ("deadline_at", -9e10),
+        ("chats", "[]"),
+        ("chats", "[424242, -100777]"),
+        ("caller", '{"agent":"claude","deadline_s":"x","pid":[],"parent_pid":{},"attended":3,"project":7,"uid":null}'),
+        ("caller", "[]"),
+    ],
+)
+def test_numbers_and_names_that_make_no_sense_neither_stop_the_daemon_nor_answer(
+    world: World, column: str, value: object
+) -> None:
+    """Whatever stands in a row, the next daemon starts, nothing of it is an answer, and nobody who is not on the list
+    is sent a card. The waiting caller is let go, or answered by a tap."""
+    caller = world.ask(event_bytes())
+    journaled_card(world)
+    restart_with(world, {column: value})
+    again = world.ask(event_bytes(session="after"))
+    world.until(lambda: [row for row in trail(world) if row[0] == "posted"][1:])
+    assert all(str(call["params"]["chat_id"]) == str(ADA) for call in world.calls("sendMessage"))
+    for waiting in (caller, again):
+        if waiting.poll() is None:
+            got_nothing(waiting)
+        else:
+            assert finish(waiting)[0] == b""

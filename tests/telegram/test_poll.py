@@ -345,10 +345,24 @@ def test_an_update_that_comes_twice_is_delivered_once() -> None:
     assert ear.delivered == [(5, 6), (6, 7), (7, 8)]
 
 
-def test_what_an_earlier_run_confirmed_is_not_delivered_again() -> None:
-    ear = heard([update(41), update(42)], offset=42)
-    assert ear.telegram.asked[0][0] == 42
-    assert ear.delivered == [(42, 43)]
+def test_an_earlier_run_s_offset_is_what_telegram_is_asked_for_until_something_comes() -> None:
+    ear = heard([], [], [update(42)], [], offset=42)
+    assert [offset for offset, _ in ear.telegram.asked] == [42, 42, 42, 43]
+    assert ear.delivered == [(42, 43)] and ear.confirmed == []
+
+
+def test_what_telegram_delivers_is_heard_whatever_offset_an_earlier_run_recorded() -> None:
+    """The number may be of another bot, or made up. What was confirmed, Telegram would not deliver."""
+    ear = heard([], [update(5), update(6)], [update(5), update(6), update(7)], [], offset=2**31)
+    assert ear.delivered == [(5, 6), (6, 7), (7, 8)]
+    assert [offset for offset, _ in ear.telegram.asked] == [2**31, 2**31, 7, 8]
+
+
+def test_updates_that_are_numbered_anew_are_heard() -> None:
+    """After a week without updates Telegram goes on with a random number, also while the daemon runs."""
+    ear = heard([update(9000)], [update(17)], [update(17), update(18)], [])
+    assert ear.delivered == [(9000, 9001), (17, 18), (18, 19)]
+    assert [offset for offset, _ in ear.telegram.asked] == [None, 9001, 18, 19]
 
 
 def test_an_update_without_a_number_is_passed_over() -> None:

@@ -106,6 +106,7 @@ class Daemon:
                 keep_inputs=config.journal.keep_inputs,
                 wall=time.time,
                 report=self._report,
+                bot=self._bot,
             )
             stack.push_async_callback(self._journal.close)
             self._engine = Engine(

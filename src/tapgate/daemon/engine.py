@@ -12,6 +12,7 @@ import anyio
 from anyio.abc import TaskGroup
 
 from tapgate.agents.registry import agent_of
+from tapgate.daemon.examinations import MOST_S, Examinations
 from tapgate.daemon.recorder import Journal, Recorder
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import (
@@ -35,13 +36,18 @@ from tapgate.desk.effects import (
 from tapgate.desk.events import AgentProbed, Asked, Event, PromptPosted, RecordFailed, Replied, Ticked
 from tapgate.desk.memory import Remembered
 from tapgate.errors import FrameError
-from tapgate.model import NO_CONTEXT, Context, Findings, Instant, Phase, Request, Verdict
-from tapgate.risk.assess import with_changed_file
+from tapgate.model import NO_CONTEXT, NO_OPINION, Context, Findings, Instant, Phase, Request, Risk, Verdict
+from tapgate.risk.assess import sentence_of, with_changed_file
 from tapgate.wire import FrameKind, encode_frame
 
 WORKER_BYTES = 128 * 1024  # larger inputs are parsed in a worker thread
 LOOK_S = 1.0
+RESTORE_S = 5.0  # for all open requests of an earlier run together: nobody is heard before
 CATCH_UP_S = 2.0  # after the journal took something not, how long until it is tried again by itself
+
+TOO_SLOW = "it took too long to find out what this would do"
+UNCHECKED = Findings((Risk("too-long-to-check", sentence_of("too-long-to-check"), asks_twice=True),))
+"""Of a call that could not be looked at in time."""
 
 Handover = Callable[[], Awaitable[None]]
 """Waits until an answer was written to its caller's connection, or never will be."""
@@ -116,6 +122,7 @@ class Engine:
         self._front: Front | None = None
         self._connections: dict[str, CallerConnection] = {}
         self._lock = Turn()
+        self._examinations = Examinations()
         self._kept: dict[str, anyio.Event] = {}  # requests that were tapped before their caller was back
         self._changed = anyio.Event()
         self._group: TaskGroup | None = None
@@ -140,10 +147,12 @@ class Engine:
 
     async def restore(self, remembered: Sequence[Remembered]) -> None:
         known = list(remembered)
-        async with anyio.create_task_group() as group:
-            for index, memory in enumerate(known):
-                if memory.outcome is None:
-                    group.start_soon(self._recall, known, index)
+        with anyio.move_on_after(RESTORE_S):
+            async with anyio.create_task_group() as group:
+                for index, memory in enumerate(known):
+                    if memory.outcome is None:
+                        known[index] = replace(memory, findings=UNCHECKED)
+                        group.start_soon(self._recall, known, index)
         async with self._lock:
             now = self._clock()
             await self._carry_out(self.desk.restore(known, now), now, None)
@@ -151,15 +160,20 @@ class Engine:
     async def _recall(self, known: list[Remembered], index: int) -> None:
         """Examine an open request of an earlier run anew."""
         memory = known[index]
-        known[index] = replace(memory, findings=await self._examined(memory.request))
+        examined = await self._examinations.run(lambda: self._examine(memory.request), party=_party(memory.request))
+        known[index] = replace(memory, findings=examined)
 
     async def ask(self, request: Request, connection: CallerConnection) -> None:
         """A caller with a question. Its line is in place before the desk hears of it: the answer may come at once.
 
-        Raises FrameError where the id belongs to another question.
+        Where it takes too long to look at it, the caller is let go without an opinion. Until the desk has heard of it,
+        this can be cancelled and then nothing has happened. Raises FrameError where the id belongs to another question.
         """
-        assert self._front is not None
-        asked = await self._measure(request)
+        try:
+            asked = await self._measure(request)
+        except TimeoutError:
+            connection.send_last(self._answer_frame(Reply(request, NO_OPINION, TOO_SLOW)))
+            return
         with anyio.CancelScope(shield=True):
             async with self._lock:
                 if self.desk.is_taken(request):
@@ -170,28 +184,40 @@ class Engine:
         self._changed.set()
 
     async def _measure(self, request: Request) -> Asked:
-        """Look around and find out whether a card can show it all: beside the event loop, and not for long."""
-        assert self._front is not None
+        """Look around and find out whether a card can show it all: beside the event loop, and not for long.
+
+        Raises TimeoutError where it is not done in time.
+        """
+        since = anyio.current_time()
         context = NO_CONTEXT
         with anyio.move_on_after(LOOK_S):  # the files may lie on a disk that does not answer
             context = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
-        findings = await self._examined(request)
+        left_s = request.caller.deadline_s
+        most_s = left_s if request.shows_own_prompt and left_s > MOST_S else MOST_S
+        asked = await self._examinations.run(
+            lambda: self._examine_all(request, context), party=_party(request), most_s=most_s
+        )
+        return replace(asked, waited_s=anyio.current_time() - since)
+
+    def _examine_all(self, request: Request, context: Context) -> Asked:
+        assert self._front is not None
+        findings = self._examine(request)
         context = replace(context, links=findings.links)
-        fits = await anyio.to_thread.run_sync(self._front.fits, request, context)
-        risks = findings.risks
-        if self._masks:
-            risks = await anyio.to_thread.run_sync(with_changed_file, risks, context)
-        return Asked(request, fits=fits, context=context, risks=risks)
+        risks = with_changed_file(findings.risks, context) if self._masks else findings.risks
+        return Asked(request, fits=self._front.fits(request, context), context=context, risks=risks)
 
     async def _with_findings(self, event: Event) -> Event:
         """An edited text is examined like a new request, before the desk offers to allow it."""
         if not isinstance(event, Replied | PromptPosted):
             return event
         edited = self.desk.edited_by(event)
-        return event if edited is None else replace(event, findings=await self._examined(edited))
-
-    async def _examined(self, request: Request) -> Findings:
-        return await anyio.to_thread.run_sync(self._examine, request)
+        if edited is None:
+            return event
+        try:
+            findings = await self._examinations.run_at_once(lambda: self._examine(edited), most_s=MOST_S)
+        except TimeoutError:
+            findings = UNCHECKED
+        return replace(event, findings=findings)
 
     def busy_s(self) -> float:
         """For how long the present event has been carried out: long where the journal's disk does not answer."""
@@ -288,20 +314,21 @@ class Engine:
         connection = self._connections.get(effect.request.id)
         if connection is None:
             return
-        decision = effect.decision
-        if decision.verdict is Verdict.NONE:
+        if effect.decision.verdict is Verdict.NONE:
             # No opinion is final: nothing more is expected from this caller.
             del self._connections[effect.request.id]
+        connection.send_last(self._answer_frame(effect))
+
+    def _answer_frame(self, effect: Reply) -> bytes:
         try:
-            output = agent_of(effect.request.caller.agent).render(effect.request, decision)
+            output = agent_of(effect.request.caller.agent).render(effect.request, effect.decision)
         except Exception as error:
             self._report(f"an answer could not be written for the agent ({type(error).__name__}: {error})")
             output = b""
         if output:
-            connection.send_last(encode_frame(FrameKind.REPLY, output, exit=0))
-        else:
-            sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
-            connection.send_last(encode_frame(FrameKind.PASS, sentence.encode("utf-8", "replace")))
+            return encode_frame(FrameKind.REPLY, output, exit=0)
+        sentence = f"{effect.why}; no opinion" if effect.why else "no opinion"
+        return encode_frame(FrameKind.PASS, sentence.encode("utf-8", "replace"))
 
     def _show(
         self,
@@ -335,6 +362,11 @@ class Engine:
     async def _probe(self, effect: Probe) -> None:
         await anyio.sleep(effect.after_s)
         await self.handle(AgentProbed(effect.request_id, _is_alive(effect.pid)))
+
+
+def _party(request: Request) -> tuple[int, str]:
+    """Whose turn it is: each user's sessions are looked at in turn."""
+    return request.caller.uid, request.call.session_id
 
 
 def _is_alive(pid: int) -> bool:

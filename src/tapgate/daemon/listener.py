@@ -28,6 +28,8 @@ BEAT_S = 3.0  # how often a waiting caller hears that it is held; it leaves afte
 HANGS_S = 20.0  # an event that is not carried out by then never will be: the journal's disk does not answer
 MOST_CALLERS = 2000
 MOST_HELD_BYTES = 32 * 1024 * 1024  # of questions that wait; in memory they may take eight times as much
+MOST_LATER_BYTES = 1024  # of a frame behind the question: none that makes sense has any
+MOST_LATER_FRAMES = 100
 HANG_UP_STALLS = 3  # so many times as long as a frame may take, a caller may stay after its answer
 ACCEPT_AGAIN_S = 0.1  # after the system had no file descriptor left for one more caller
 _ID = re.compile(r"[0-9a-f]{32}")
@@ -265,12 +267,24 @@ class Listener:
 
     async def _wait(self, connection: Connection, request: Request) -> None:
         left = Left.DROPPED
+        failures: list[Exception] = []
+
+        async def ask() -> None:
+            try:
+                await self._engine.ask(request, connection)
+            except Exception as error:
+                failures.append(error)
+                group.cancel_scope.cancel()
+
         try:
-            await self._engine.ask(request, connection)
             async with anyio.create_task_group() as group:
                 group.start_soon(self._answer, connection, group.cancel_scope)
+                group.start_soon(ask)
+                # From the beginning: of one that has gone meanwhile, the question need not be looked at.
                 left = await self._listen(connection, request)
                 group.cancel_scope.cancel()
+            if failures:
+                raise failures[0]
         finally:
             if connection.is_unread:
                 left = Left.LOST
@@ -285,7 +299,12 @@ class Listener:
     async def _listen(self, connection: Connection, request: Request) -> Left:
         """What a waiting caller still says: that it took the answer, or that it goes."""
         try:
-            while (header := await connection.header()) is not None:
+            for _ in range(MOST_LATER_FRAMES):
+                header = await connection.header()
+                if header is None:
+                    return Left.LOST
+                if header.size_bytes > MOST_LATER_BYTES:
+                    raise FrameError(f"a later frame announces {header.size_bytes} bytes")
                 await connection.body(header.size_bytes)
                 if header.kind is FrameKind.TAKEN:
                     await self._engine.handle(CallerConfirmed(request.id, request.caller.uid))

@@ -25,6 +25,7 @@ from tapgate.model import (
     Instant,
     Link,
     Outcome,
+    Person,
     Phase,
     Prompt,
     Ran,
@@ -36,6 +37,7 @@ from tapgate.model import (
 SLIM_BYTES = 4096
 SLIM_LABEL = 300
 BEHIND = -1  # the version of a copy that no edit of this run has been confirmed for
+MOST_VERSION = 1_000_000  # of an earlier run: a row of the journal may hold any number
 ADOPT_S = 30.0  # how long a caller may take to come back after a restart
 UNDELIVERED_S = 15.0  # how long an agent that shows no prompt of its own waits for a card to reach anybody
 SHOW_WHOLE = Choice("w", "Show all of it", Action.SHOW_WHOLE, seal="whole")
@@ -182,6 +184,20 @@ class Case:
         return self.phase in (Phase.OPEN, Phase.LEAVING)
 
 
+def answer_by(person: Person, choice: Choice, asked: Instant, now: Instant) -> Answer:
+    """What a person says by this button."""
+    return Answer(
+        person=person.name,
+        user_id=person.user_id,
+        choice_key=choice.key,
+        label=choice.label,
+        decision=choice.decision,
+        at=now.wall,
+        after_s=max(0.0, now.mono - asked.mono),
+        saved=choice.saved,
+    )
+
+
 def edited_request(request: Request, draft: Draft) -> Request | None:
     """The request with the text of the draft in it; None where the draft has none."""
     return None if draft.text is None else replace(request, input=edited_input(request, draft.text))
@@ -226,11 +242,11 @@ def recall(memory: Remembered, now: Instant) -> Case:
     """
     # The monotonic clock may have begun anew with the machine: what is left is reckoned on the wall clock. A returning
     # caller brings the true figure.
-    left_s = max(0.0, min(memory.deadline_at - now.wall, memory.deadline_at - memory.asked_at))
-    age_s = max(0.0, now.wall - memory.asked_at)
+    asked_at = min(memory.asked_at, now.wall)
+    left_s = max(0.0, min(memory.deadline_at - now.wall, memory.deadline_at - asked_at))
     case = Case(
         request=memory.request,
-        asked=Instant(now.mono - age_s, memory.asked_at),
+        asked=Instant(now.mono - (now.wall - asked_at), asked_at),
         deadline=now.mono + left_s,
         chats=memory.chats,
         caller_here=False,
@@ -240,7 +256,7 @@ def recall(memory: Remembered, now: Instant) -> Case:
         ended_at=memory.ended_at,
         detail=memory.detail,
         ran=memory.ran,
-        version=memory.version,
+        version=min(max(0, memory.version), MOST_VERSION),  # never below that of a copy that is BEHIND
     )
     case.pending = set(memory.chats) - {copy.chat_id for copy in case.copies}
     if memory.answer is not None:

@@ -29,7 +29,7 @@ from dataclasses import replace
 
 from tapgate.desk import batches, drafts, words
 from tapgate.desk.calls import edited_fingerprint
-from tapgate.desk.case import UNDELIVERED_S, Case, edited_request, recall, slimmed, slimmed_answer
+from tapgate.desk.case import UNDELIVERED_S, Case, answer_by, edited_request, recall, slimmed, slimmed_answer
 from tapgate.desk.cases import Cases
 from tapgate.desk.effects import (
     AnsweredEntry,
@@ -100,7 +100,6 @@ from tapgate.model import (
     NO_DRAFT,
     NO_OPINION,
     Action,
-    Answer,
     Card,
     Choice,
     Context,
@@ -268,11 +267,13 @@ class Desk:
         for memory, case in zip(memories, recalled, strict=True):
             self.cases.add(case)
             case.ranks = self.cases.roster.ranks
+            # Nothing more is posted to people who were taken off the list, or whom only the journal names.
+            case.chats = tuple(chat_id for chat_id in case.chats if chat_id in self.cases.roster.chats)
             for copy in (*case.copies, *case.prompts):
                 self.cases.soundings.note(copy)
             for chat_id in case.pending:
                 self.cases.soundings.suspect(chat_id)
-            case.pending &= set(self.cases.roster.chats)  # nothing more is posted to people who were taken off the list
+            case.pending &= set(case.chats)
             if case.phase is not Phase.SETTLED:
                 seen = memory.findings or Findings(self._assess(case.request))
                 case.risks, case.context = seen.risks, replace(case.context, links=seen.links)
@@ -299,7 +300,7 @@ class Desk:
         chats = self.cases.roster.chats
         if not chats:
             return [Reply(request, NO_OPINION, "nobody is listed under [[people]] in the config")]
-        hold_s = self._hold_for(request)
+        hold_s = self._hold_for(event)
         if hold_s <= 0:
             return [Reply(request, NO_OPINION, "there is no time left to ask")]
         if self.cases.up_to_date().waiting_bytes + len(request.raw) > MOST_WAITING_BYTES:
@@ -321,7 +322,7 @@ class Desk:
             risks=event.risks,
             ranks=self.cases.roster.ranks,
         )
-        case.expect_delivery(now.mono)
+        case.expect_delivery(now.mono - event.waited_s)
         self.cases.add(case)
         entry = AskedEntry(
             request=request, asked_at=now.wall, deadline_at=case.deadline_at, fits=event.fits, chats=chats
@@ -342,7 +343,7 @@ class Desk:
         case.context = event.context
         case.risks = event.risks
         case.fits = case.fits and event.fits  # the file that it is shown against may be another by now
-        case.deadline = now.mono + max(0.0, self._hold_for(event.request))
+        case.deadline = now.mono + max(0.0, self._hold_for(event))
         if case.phase is Phase.SENDING:
             assert case.answer is not None
             return [Reply(case.request, case.answer.decision)]
@@ -367,8 +368,8 @@ class Desk:
             event.fits,
         )
         case.caller_here = case.restarted = True
-        case.deadline = now.mono + max(0.0, self._hold_for(event.request))
-        case.expect_delivery(now.mono)  # its card is sent only now
+        case.deadline = now.mono + max(0.0, self._hold_for(event))
+        case.expect_delivery(now.mono - event.waited_s)  # its card is sent only now
         kept, case.kept = case.kept, []
         for one in kept:
             if isinstance(one, Tapped):
@@ -615,16 +616,7 @@ class Desk:
         return effects
 
     def _answer(self, case: Case, person: Person, choice: Choice, now: Instant, *, query_id: str = "") -> list[Effect]:
-        case.answer = Answer(
-            person=person.name,
-            user_id=person.user_id,
-            choice_key=choice.key,
-            label=choice.label,
-            decision=choice.decision,
-            at=now.wall,
-            after_s=max(0.0, now.mono - case.asked.mono),
-            saved=choice.saved,
-        )
+        case.answer = answer_by(person, choice, case.asked, now)
         case.answered = now
         case.edited_as = edited_fingerprint(case.request, case.answer)
         case.query_id = query_id
@@ -847,7 +839,7 @@ class Desk:
         """End a request: record it, let a waiting caller go without an opinion, say so on every copy."""
         unanswered = case.phase is not Phase.SENDING or outcome is Outcome.NOT_RECORDED
         if case.awaits_caller and case.claimed is not None:
-            outcome, detail = end_of_claimed(case, detail)
+            outcome, detail = end_of_claimed(case, detail, self.cases.roster, now)
         case.phase = Phase.SETTLED
         case.outcome = outcome
         case.ended_at = now.wall
@@ -880,9 +872,10 @@ class Desk:
         case = self.cases.get(event.request_id)
         return case if case is not None and case.request.caller.uid == event.uid else None
 
-    def _hold_for(self, request: Request) -> float:
+    def _hold_for(self, event: Asked) -> float:
+        request = event.request
         most_s = self._hold_s if self._hold_of is None else min(self._hold_s, self._hold_of(request))
-        return min(most_s, request.caller.deadline_s)
+        return min(most_s, request.caller.deadline_s) - event.waited_s
 
     def _is_repeated(self, update: Json) -> bool:
         """Telegram may deliver an update again: the second time it means nothing."""

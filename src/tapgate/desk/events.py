@@ -25,6 +25,7 @@ class Asked:
     fits: bool = True  # the card shows all of it
     context: Context = NO_CONTEXT
     risks: tuple[Risk, ...] = ()
+    waited_s: float = 0.0  # while it was looked at; the caller's time went on
 
 
 @dataclass(frozen=True, slots=True)

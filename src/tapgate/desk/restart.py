@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tapgate.desk import words
-from tapgate.desk.case import Case
+from tapgate.desk.case import Case, answer_by
 from tapgate.desk.effects import AnswerTap, Retract, Say
-from tapgate.desk.events import Tapped
-from tapgate.model import Action, Outcome, Verdict
+from tapgate.desk.events import Replied, Tapped
+from tapgate.desk.people import Roster
+from tapgate.model import Action, Answer, Choice, Instant, Outcome, Verdict
 
 MOST_KEPT = 20  # taps and texts about one request, while its caller is not back
 
@@ -37,15 +38,17 @@ def retract_answer_prompts(case: Case) -> list[Retract]:
     return [Retract(copy) for copy in asking]
 
 
-def end_of_claimed(case: Case, detail: str) -> tuple[Outcome, str]:
+def end_of_claimed(case: Case, detail: str, roster: Roster, now: Instant) -> tuple[Outcome, str]:
     """How a request ends whose answer, as the journal says, may have reached the caller before the restart.
 
-    Where Telegram has delivered the same tap again, who answered is known. Without it the card says whose word it is.
+    Where Telegram has delivered the same tap again, who answered is known: the answer is put together from that tap,
+    the config and the request's own button. Without it the card says whose word it is.
     """
     assert case.claimed is not None
-    case.answer = case.claimed
     is_taken = detail == words.TAKEN_BEFORE
-    case.from_journal = not any(_is_claimed(case, event) for event in case.kept)
+    proven = next((answer for event in case.kept if (answer := _answer_of(case, event, roster, now))), None)
+    case.answer = proven or case.claimed
+    case.from_journal = proven is None
     if is_taken and not case.from_journal:
         return (Outcome.ALLOWED if case.answer.decision.verdict is Verdict.ALLOW else Outcome.DENIED), ""
     return Outcome.UNCONFIRMED, detail if is_taken else ""
@@ -55,7 +58,7 @@ def answers_to_kept(case: Case) -> list[AnswerTap | Say]:
     """What is told to those who tapped or wrote while the caller was away, now that the request is over."""
     told: list[AnswerTap | Say] = []
     for event in case.kept:
-        if isinstance(event, Tapped) and _is_claimed(case, event):
+        if isinstance(event, Tapped) and _claimed_choice(case, event):
             told.append(AnswerTap(event.tap.query_id, f"{words.ended(case.card())}.", True))
         elif isinstance(event, Tapped):
             told.append(AnswerTap(event.tap.query_id, words.too_late(case.card()), True))
@@ -64,13 +67,19 @@ def answers_to_kept(case: Case) -> list[AnswerTap | Say]:
     return told
 
 
-def _is_claimed(case: Case, event: object) -> bool:
-    """Whether this is the tap that the journal's answer came from."""
+def _claimed_choice(case: Case, event: object) -> Choice | None:
+    """The button that was tapped, if this is the tap that the journal's answer came from."""
     if not isinstance(event, Tapped) or case.claimed is None or event.tap.user_id != case.claimed.user_id:
-        return False
+        return None
     choice = case.find_choice(event.choice_key, event.seal)
-    return choice is not None and (choice.key, choice.action, choice.decision) == (
-        case.claimed.choice_key,
-        Action.DECIDE,
-        case.claimed.decision,
-    )
+    claimed = (case.claimed.choice_key, Action.DECIDE, case.claimed.decision)
+    return choice if choice is not None and (choice.key, choice.action, choice.decision) == claimed else None
+
+
+def _answer_of(case: Case, event: Tapped | Replied, roster: Roster, now: Instant) -> Answer | None:
+    """The journal's answer as this tap proves it; None where it proves nothing. Its time is when it is known again."""
+    choice = _claimed_choice(case, event)
+    if choice is None or not isinstance(event, Tapped) or event.tap.copy is None:
+        return None
+    person = roster.person(event.tap.user_id, event.tap.copy.chat_id)
+    return None if person is None else answer_by(person, choice, case.asked, now)

@@ -71,12 +71,12 @@ def decode_caller(held: str, *, own_uid: int = NO_UID) -> Caller:
     """`own_uid` is the daemon's user: rows from before uids were kept are taken for its own."""
     found = json.loads(held)
     return Caller(
-        agent=found["agent"],
-        deadline_s=found["deadline_s"],
-        pid=found["pid"],
-        parent_pid=found["parent_pid"],
-        attended=found["attended"],
-        project=found["project"],
+        agent=str(found["agent"]),
+        deadline_s=decode_number(found["deadline_s"]),
+        pid=int(found["pid"]),
+        parent_pid=int(found["parent_pid"]),
+        attended=found["attended"] is True,
+        project=str(found["project"]),
         uid=int(found.get("uid", own_uid)),
     )
 

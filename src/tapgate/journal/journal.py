@@ -45,8 +45,11 @@ class Journal:
         wall: Callable[[], float],
         report: Callable[[str], None],
         patience: Patience | None = None,
+        bot: str = "",
     ) -> Journal:
         """Open or create the file. Never raises: `failure` says why nothing can be recorded yet.
+
+        `bot` is whose updates the offset counts; that of another bot is not given back.
 
         `report` gets one sentence for each thing a person should hear of; it is called in the event loop.
         """
@@ -63,6 +66,7 @@ class Journal:
             wall=wall,
             report=report_in_loop,
             patience=patience or Patience(mono=time.monotonic),
+            bot=bot,
         )
         journal = cls(store, ThreadPoolExecutor(max_workers=1, thread_name_prefix="tapgate-journal"))
         try:

@@ -6,11 +6,12 @@ import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tapgate.desk.effects import Entry
 from tapgate.desk.memory import Remembered
 from tapgate.errors import JournalBusyError, JournalError, JournalFaultError
+from tapgate.journal.codec import decode_number
 from tapgate.journal.database import (
     DamagedError,
     describe_fault,
@@ -27,6 +28,7 @@ from tapgate.journal.recall import Parse, read_remembered
 from tapgate.journal.retention import drop_expired
 from tapgate.journal.trail import TrailQuery, TrailRow, read_trail
 
+MOST_OFFSET = 2**40  # far beyond what Telegram counts to
 ResultT = TypeVar("ResultT")
 StoreJob = Callable[[sqlite3.Connection], ResultT]
 
@@ -43,6 +45,7 @@ class Store:
         wall: Callable[[], float],
         report: Callable[[str], None],
         patience: Patience,
+        bot: str = "",
     ) -> None:
         self.path = path
         self.failure: str | None = None
@@ -51,6 +54,7 @@ class Store:
         self._wall = wall
         self._report = report
         self._patience = patience
+        self._bot = bot
         self._timeout_s = SHORT_S  # of the connection
         self._connection: sqlite3.Connection | None = None
         self._inode: tuple[int, int] | None = None
@@ -66,6 +70,7 @@ class Store:
             if offset is not None:
                 _write_meta(connection, "offset", offset)
                 _write_meta(connection, "offset_at", at)
+                _write_meta(connection, "offset_bot", self._bot)
 
         if entries or offset is not None:
             self._write(write, patient=patient)
@@ -85,7 +90,10 @@ class Store:
     def offset(self) -> tuple[int, float] | None:
         def read(connection: sqlite3.Connection) -> tuple[int, float] | None:
             offset, at = _read_meta(connection, "offset"), _read_meta(connection, "offset_at")
-            return None if offset is None or at is None else (int(offset), float(at))
+            if offset is None or at is None or _read_meta(connection, "offset_bot") != self._bot:
+                return None  # each bot numbers its updates on its own
+            # A negative one would make Telegram forget updates, and a larger one is none that it could have given.
+            return (int(offset), decode_number(at)) if 0 < int(offset) < MOST_OFFSET else None
 
         return self._try_read(read, default=None)
 
@@ -95,7 +103,7 @@ class Store:
     def last_poll(self) -> float | None:
         def read(connection: sqlite3.Connection) -> float | None:
             at = _read_meta(connection, "last_poll")
-            return None if at is None else float(at)
+            return None if at is None else decode_number(at)
 
         return self._try_read(read, default=None)
 
@@ -240,13 +248,13 @@ def _inode_of(path: Path) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _write_meta(connection: sqlite3.Connection, key: str, value: float) -> None:
+def _write_meta(connection: sqlite3.Connection, key: str, value: float | str) -> None:
     connection.execute(
         "INSERT INTO meta (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         (key, value),
     )
 
 
-def _read_meta(connection: sqlite3.Connection, key: str) -> float | None:
+def _read_meta(connection: sqlite3.Connection, key: str) -> Any:
     row = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if row is None else row[0]

@@ -24,6 +24,8 @@ MAX_FILES = 64
 MAX_ARGS = 2_000
 MAX_WORDS = 10_000  # of all calls together
 MAX_STREAMS = 64
+USUAL_CWD_CHARS = 200
+MAX_PATH_CHARS = 64 * 1024  # of directories beyond that, over all words of all calls
 _INTO_FILES = (">", ">>", ">|", "&>", "&>>")
 
 
@@ -78,6 +80,7 @@ class _Walk:
         self.parsed_chars = 0
         self.expanded_chars = 0
         self.words = 0
+        self.path_chars = 0
         self.files: dict[str, str] = {}  # what this command line itself has written
         self.called: set[str] = set()
         self.defined: list[tuple[str, Node, _WalkPlace]] = []
@@ -348,6 +351,10 @@ class _Walk:
 
     def note(self, call: Call) -> None:
         self.words += len(call.args)
+        # Each word may be a path from there on, and each of these is looked at again and again.
+        self.path_chars += (1 + len(call.args)) * max(0, len(call.cwd) - USUAL_CWD_CHARS)
+        if self.path_chars > MAX_PATH_CHARS:
+            raise TooMuchError
         if len(self.calls) >= MAX_CALLS or self.words > MAX_WORDS:
             raise TooMuchError
         self.calls.append(call)

@@ -102,7 +102,7 @@ class TelegramFront:
         self._group: TaskGroup | None = None
         self._over: dict[str, None] = {}  # requests that ended, so that no card is sent for them any more
         self.outbox = Outbox(per_chat_s=per_chat_s, clock=mono, sleep=sleep, report=report)
-        known = offset[0] if offset is not None and wall() - offset[1] < OFFSET_KEPT_S else None
+        known = offset[0] if offset is not None and 0 <= wall() - offset[1] < OFFSET_KEPT_S else None
         self.poller = Poller(
             api,
             offset=known,
@@ -149,7 +149,8 @@ class TelegramFront:
             if len(self._over) > OVER_KEPT:
                 del self._over[next(iter(self._over))]
             for chat_id in self.outbox.chats():
-                self.outbox.cancel(chat_id, ("post", effect.card.request.id))
+                for what in ("post", "whole", "hidden"):
+                    self.outbox.cancel(chat_id, (what, effect.card.request.id))
         for copy in effect.copies:
             self.outbox.put(self._edit_job(effect.card, copy, idle=effect.idle))
 
@@ -186,6 +187,8 @@ class TelegramFront:
         chat_id, reply_to = effect.copy.chat_id, effect.copy.message_id
 
         async def call() -> None:
+            if effect.card.request.id in self._over:
+                return
             hidden = "" if self._setting.is_brief else await anyio.to_thread.run_sync(render_hidden, effect.card)
             if not hidden:
                 self.say(Say(chat_id, reply_to, "Nothing more than this card shows can be sent."))
@@ -205,7 +208,11 @@ class TelegramFront:
                 file = InputFile(data, filename=name)
                 await calling(self._api.send_document(chat_id, file, reply_parameters=reply))
 
-        self.outbox.put(Job(chat_id, ("hidden", effect.card.request.id), call))
+        async def failed(reason: str) -> None:
+            self._report(f"what is hidden could not be sent to chat {chat_id}: {reason}")
+            self.say(Say(chat_id, reply_to, f"What is hidden could not be sent: {reason}."))
+
+        self.outbox.put(Job(chat_id, ("hidden", effect.card.request.id), call, failed, is_file=True))
 
     def retract(self, effect: Retract) -> None:
         async def call() -> None:
@@ -375,6 +382,8 @@ class TelegramFront:
 
     def _whole_job(self, card: Card, copy: Copy) -> Job:
         async def call() -> None:
+            if card.request.id in self._over:
+                return
             setting = self._setting.of(card.request)
             try:
                 name, data = await anyio.to_thread.run_sync(whole_of, card.request, card.context, setting)
@@ -394,7 +403,7 @@ class TelegramFront:
             self._report(f"a file could not be sent to chat {copy.chat_id}: {reason}")
             self.say(Say(copy.chat_id, copy.message_id, f"The file could not be sent: {reason}."))
 
-        return Job(copy.chat_id, ("whole", card.request.id), call, failed)
+        return Job(copy.chat_id, ("whole", card.request.id), call, failed, is_file=True)
 
     async def _rendered(self, card: Card) -> str:
         """Large inputs are rendered beside the event loop, so that nobody else waits for them."""

@@ -20,6 +20,7 @@ GROUP_S = 3.0  # Telegram allows 20 messages a minute in a group
 OVERALL_S = 1 / 25  # of 30 messages a second over all chats
 LONGEST_BACKOFF_S = 30.0
 MOST_STRANGE = 3  # tries of a call that fails for no known reason
+MOST_FILE_TRIES = 3  # of a file: where messages get through and uploads do not, it would be tried for ever
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Job:
     failed: Callable[[str], Awaitable[None]] | None = None  # Telegram refused it for good
     unsure: Callable[[], Awaitable[None]] | None = None  # it may have arrived, and will be tried again
     idle: bool = False  # only when nothing else waits for this chat
+    is_file: bool = False  # takes long and may never get through: nothing else in the chat waits for it
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ class Outbox:
         self._clock = clock
         self._sleep = sleep
         self._report = report
-        self._lanes: dict[int, _Lane] = {}
+        self._lanes: dict[tuple[int, bool], _Lane] = {}  # of a chat, one for messages and one for files
         self._overall_due = 0.0
         self._group: TaskGroup | None = None
         self._idle = anyio.Event()
@@ -65,13 +67,13 @@ class Outbox:
     async def run(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         async with anyio.create_task_group() as group:
             self._group = group
-            for chat_id, lane in self._lanes.items():
+            for (chat_id, _), lane in self._lanes.items():
                 self._wake(chat_id, lane)
             task_status.started()
             await anyio.sleep_forever()
 
     def put(self, job: Job) -> None:
-        lane = self._lanes.setdefault(job.chat_id, _Lane())
+        lane = self._lanes.setdefault((job.chat_id, job.is_file), _Lane())
         # A newer job takes the place of an older one, idle or not: what it says must not be said over later.
         if job.idle and job.key in lane.waiting:
             lane.waiting[job.key] = replace(job, idle=False)
@@ -84,13 +86,13 @@ class Outbox:
 
     def cancel(self, chat_id: int, key: Hashable) -> bool:
         """Take back what has not been begun. False: it is not waiting any more."""
-        lane = self._lanes.get(chat_id)
-        taken = lane is not None and lane.waiting.pop(key, None) is not None
+        lanes = [self._lanes.get((chat_id, is_file)) for is_file in (False, True)]
+        taken = any([lane.waiting.pop(key, None) is not None for lane in lanes if lane is not None])
         self._settle_idle()
         return taken
 
     def chats(self) -> tuple[int, ...]:
-        return tuple(self._lanes)
+        return tuple({chat_id for chat_id, _ in self._lanes})
 
     def hurry(self) -> None:
         """The last moments: keep to what Telegram says (429), but no longer to the pace."""
@@ -137,8 +139,9 @@ class Outbox:
     async def _do(self, job: Job, lane: _Lane) -> None:
         """Make the call, again and again where that may help, unless a newer job with its key came meanwhile."""
         backoff_s = 0.5
-        strange = 0
+        strange = tries = 0
         while True:
+            tries += 1
             try:
                 await job.call()
                 return
@@ -152,6 +155,9 @@ class Outbox:
                 backoff_s = min(backoff_s * 2, LONGEST_BACKOFF_S)
                 self._report(str(error))
                 if job.idle:
+                    return
+                if job.is_file and tries == MOST_FILE_TRIES:
+                    await self._give_up(job, str(error))
                     return
             except RefusedError as error:
                 await self._give_up(job, str(error))

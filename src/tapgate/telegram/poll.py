@@ -2,7 +2,10 @@
 
 An update that answers a caller is confirmed once the answer was handed over: the journal proves no answer, so after a
 crash before that Telegram has to deliver the update again. Meanwhile polling goes on with the offset of the oldest such
-update, and those that were delivered already are passed over.
+update, and those that were delivered already in this run are passed over.
+
+The offset of an earlier run comes from a file that anybody may have written, or from another bot. It is only a hint to
+Telegram: what Telegram delivers has not been confirmed, whatever its number is, and is heard.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ REBUILD_S = 5.0
 STEP_S = 60.0  # recording an update, however slow the disk is; longer means that nothing moves any more
 OFFSET_KEPT_S = 6 * 86_400  # after a week without updates Telegram may number them anew
 MOST_FETCHED = 100  # so many updates Telegram gives at once
+DELIVERED_KEPT = 10 * MOST_FETCHED  # to know an update that comes again
 MOST_HELD_S = 40.0  # an update is confirmed after this long, over all restarts, whatever became of the answer
 
 Handover = Callable[[], Awaitable[None]]
@@ -71,7 +75,8 @@ class Poller:
         self._api = api
         self._mono = mono
         self._offset = offset  # confirmed: what Telegram is asked for
-        self._handled = offset  # the update after the last one that was delivered
+        self._handled: int | None = None  # the update after the last one that this run delivered
+        self._delivered: dict[int, None] = {}  # the numbers of the last ones
         self._recorded = offset  # what needs not be recorded once more; None: whatever it is, it does
         self._held: deque[_Held] = deque()
         self._inherited = (offset, offset_at)  # what an earlier run recorded, until the first poll is answered
@@ -127,25 +132,22 @@ class Poller:
         except Exception as error:  # this loop is the only ear there is: it goes on whatever happens
             await self._failed(f"polling failed unexpectedly ({type(error).__name__})", slow=False)
             return
-        before = self._handled
-        for update in updates:
-            await self._take(update)
+        is_new = [await self._take(update) for update in updates]
         self._forget_inherited()
         await self._succeeded()
-        is_idle = bool(updates) and self._handled == before
+        is_idle = bool(updates) and not any(is_new)
         if self._held and is_idle and len(updates) >= MOST_FETCHED:
             self._held.popleft()  # behind so many that were heard already, newer ones would never come
-        if self._held or self._offset != self._handled:
+        if self._held or self._handled not in (None, self._offset):
             await self._wait_for_handover(REPEAT_S if is_idle else BRIEFLY_S)
         elif is_idle:
             await self._rest(REPEAT_S)
 
-    async def _take(self, update: dict[str, Any]) -> None:
+    async def _take(self, update: dict[str, Any]) -> bool:
+        """Deliver an update. False: it was delivered before, or is none."""
         number = update.get("update_id")
-        if not isinstance(number, int):
-            return
-        if self._handled is not None and number < self._handled:
-            return
+        if not isinstance(number, int) or number in self._delivered:
+            return False
         self._expect(STEP_S)
         handover = None
         try:
@@ -153,11 +155,15 @@ class Poller:
         except Exception as error:  # one strange update must not block the later ones
             self._report(f"update {number} could not be taken ({type(error).__name__}: {error})")
         self._handled = number + 1
+        self._delivered[number] = None
+        if len(self._delivered) > DELIVERED_KEPT:
+            del self._delivered[next(iter(self._delivered))]
         if handover is not None:
             self._offset = self._held[0].number if self._held else number
             self._held.append(_Held(number, handover, self._mono() + self._hold_s()))
         elif not self._held:
             self._offset = self._handled
+        return True
 
     def _forget_inherited(self) -> None:
         """The first poll was answered: what is held from now on is held since now, and that is recorded."""
