@@ -118,7 +118,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon": (),
     "tapgate.daemon.engine": (
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.desk"),
-        *("tapgate.risk.assess", "tapgate.daemon.recorder"),
+        *("tapgate.risk.assess", "tapgate.daemon.recorder", "tapgate.daemon.examinations"),
     ),
     "tapgate.daemon.recorder": ("tapgate.errors", "tapgate.desk.effects"),
     "tapgate.daemon.admission": ("tapgate.errors",),
@@ -132,6 +132,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.homes": (),
     "tapgate.daemon.limits": (),
+    "tapgate.daemon.examinations": ("tapgate.errors", "tapgate.model"),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.risk.paths",),
     "tapgate.daemon.links": ("tapgate.risk.links",),

@@ -95,6 +95,11 @@ class Caller:
     project: str = ""
     uid: int = NO_UID  # of the process, as the kernel names it; not from what it said
 
+    @property
+    def facts(self) -> tuple[str, int, str, bool]:
+        """What a call is judged by, beside its bytes: an answer counts for a caller with the same facts only."""
+        return self.agent, self.uid, self.project, self.attended
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from tapgate.agents.registry import parse_request
 from tapgate.desk.seals import sealed
-from tapgate.model import Action, Choice, Decision, Verdict
+from tapgate.model import Action, Choice, Decision, Request, Verdict
 
 from .captures import CLAUDE, ask, event, hear
 
@@ -53,8 +55,12 @@ def test_a_seal_survives_a_restart() -> None:
 
 def test_every_button_of_every_card_is_sealed() -> None:
     for path in CLAUDE:
-        for choice in getattr(hear(path.read_bytes()), "choices", ()):
-            assert choice.seal == sealed([choice], hashlib.sha256(path.read_bytes()).hexdigest())[0].seal
+        request = hear(path.read_bytes())
+        if not isinstance(request, Request):
+            continue
+        for choice in request.choices:
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            assert choice.seal == sealed([choice], digest, *request.caller.facts)[0].seal
 
 
 def test_the_same_button_of_another_request_has_another_seal() -> None:
@@ -62,6 +68,14 @@ def test_the_same_button_of_another_request_has_another_seal() -> None:
     first, second = (ask(event(tool_input={"command": command})) for command in ("make", "make clean"))
     assert [choice.key for choice in first.choices] == [choice.key for choice in second.choices]
     assert not {choice.seal for choice in first.choices} & {choice.seal for choice in second.choices}
+
+
+@pytest.mark.parametrize("other", [{"project": "/srv"}, {"attended": True}, {"uid": 4711}], ids=str)
+def test_the_same_button_for_a_call_that_is_judged_by_other_facts_has_another_seal(other: dict[str, Any]) -> None:
+    request = ask(event())
+    again = parse_request(request.id, replace(request.caller, **other), event())
+    assert (again.digest, again.caller) != (request.digest, request.caller) and again.digest == request.digest
+    assert not {choice.seal for choice in request.choices} & {choice.seal for choice in again.choices}
 
 
 def test_a_seal_is_long_enough_against_somebody_who_chooses_both_requests() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tapgate.desk import words
 from tapgate.desk.case import UNDELIVERED_S
 from tapgate.desk.desk import LATE_S, LEAVE_S, Desk
 from tapgate.desk.effects import (
@@ -53,7 +54,7 @@ from tapgate.desk.events import (
     ToolEnded,
     WholePosted,
 )
-from tapgate.model import Copy, Outcome, Person, Phase, Prompt, Ran, Request, Verdict
+from tapgate.model import Copy, Outcome, Person, Phase, Prompt, Ran, Request, Risk, Verdict
 from tests.builders import ADA, BOB, GROUP_ID, STRANGER_ID, SUGGESTION, at, make_request, tap_on, with_deadline
 
 HOLD_S = 590.0
@@ -758,6 +759,48 @@ def test_another_question_cannot_take_over_a_request_id() -> None:
     effects = desk.handle(Asked(other), at(1))
     assert [reply.decision.verdict for reply in replies(effects)] == [Verdict.NONE]
     assert desk.card(request.id) == before
+
+
+@pytest.mark.parametrize(
+    "other", [{"project": "/srv"}, {"attended": False}, {"agent": "codex"}, {"uid": 4711}], ids=str
+)
+@pytest.mark.parametrize("is_answered", [False, True])
+def test_a_caller_that_is_judged_by_other_facts_cannot_take_over_a_request_id(
+    other: dict[str, Any], is_answered: bool
+) -> None:
+    """The bytes are the same; what they mean for this caller is not."""
+    desk = new_desk()
+    request = open_request(desk)
+    if is_answered:
+        desk.handle(tap_on(request), at(1))
+    thief = replace(request, caller=replace(request.caller, **other))
+    assert desk.is_taken(thief)
+    before = desk.card(request.id)
+    effects = desk.handle(Asked(thief), at(2))
+    assert [reply.decision.verdict for reply in replies(effects)] == [Verdict.NONE]
+    assert desk.card(request.id) == before
+
+
+@pytest.mark.parametrize(("key", "verdict"), [("a", Verdict.NONE), ("d", Verdict.DENY)])
+def test_an_allow_is_not_given_to_a_caller_that_comes_back_with_other_risks(key: str, verdict: Verdict) -> None:
+    """What was found out about the call since the tap stood on no card. A no holds whatever was found."""
+    desk = new_desk()
+    request = open_request(desk)
+    desk.handle(tap_on(request, key), at(1))
+    effects = desk.handle(Asked(request, risks=(Risk("outside", "Writes outside the project"),)), at(2))
+    assert [reply.decision.verdict for reply in replies(effects)] == [verdict]
+    if verdict is Verdict.NONE:
+        assert outcome(desk, request) is Outcome.UNCONFIRMED
+        card = desk.card(request.id)
+        assert card is not None and "other risks" in words.ended(card)
+
+
+def test_a_caller_that_comes_back_with_the_same_facts_is_given_its_answer() -> None:
+    desk = new_desk()
+    request = open_request(desk)
+    desk.handle(tap_on(request), at(1))
+    effects = desk.handle(Asked(with_deadline(request, 300)), at(2))
+    assert [reply.decision.verdict for reply in replies(effects)] == [Verdict.ALLOW]
 
 
 # Rule 9: nothing is approved unseen

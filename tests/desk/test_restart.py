@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tapgate.agents.registry import parse_request
 from tapgate.desk import words
 from tapgate.desk.case import ADOPT_S, UNDELIVERED_S
 from tapgate.desk.desk import CHANGED, JUST_CHANGED, Desk
@@ -40,12 +41,13 @@ from tapgate.desk.events import (
 )
 from tapgate.desk.memory import Remembered
 from tapgate.desk.restart import MOST_KEPT
-from tapgate.model import NO_DRAFT, Action, Copy, Outcome, Phase, Prompt, Ran, Request, Verdict
+from tapgate.model import NO_DRAFT, Action, Copy, Outcome, Phase, Prompt, Ran, Request, Risk, Verdict
 from tests.builders import ADA, BOB, at, make_request, tap_on, with_deadline
 from tests.desk.ledger import Ledger
 from tests.desk.test_desk import edits, entries, outcome, replies
 
 CARD = Copy(ADA.chat_id, 10)
+RISK = Risk("outside", "Writes outside the project")
 
 
 class Run:
@@ -179,6 +181,51 @@ def test_what_the_caller_brings_takes_the_place_of_what_the_journal_held(run: Ru
     card = run.desk.card(request.id)
     assert card is not None and card.request == with_deadline(request, 580)
     assert replies(run.happen(tap_on(request), 4))[0].request.input == request.input
+
+
+def judged_by(request: Request, project: str) -> Request:
+    """The same bytes under the same id, from a caller that names another project."""
+    return parse_request(request.id, replace(request.caller, project=project), request.raw)
+
+
+def test_a_tap_is_not_taken_for_a_caller_that_names_another_project_than_its_card_was_judged_by(run: Run) -> None:
+    request = open_in(run)
+    other = judged_by(request, "/elsewhere")
+    run.restart(2)
+    run.happen(Asked(other), 3)
+    run.happen(Posted(request.id, CARD, 1), 3)
+    tap = tap_on(other)
+    assert replies(run.happen(tap, 4)), "it counts for the one whose card was tapped"
+    run.restart(5)
+    run.happen(tap, 6)  # Telegram delivers it again
+    effects = run.happen(Asked(request, risks=(RISK,)), 7)
+    assert not replies(effects)
+    assert CHANGED in [effect.text for effect in effects if isinstance(effect, AnswerTap)]
+
+
+def test_once_a_caller_is_back_the_id_is_bound_to_its_project(run: Run) -> None:
+    request = open_in(run)
+    run.restart(2)
+    other = judged_by(request, "/elsewhere")
+    assert not run.desk.is_taken(other), "the journal's word about it is not believed"
+    run.happen(Asked(other), 3)
+    assert run.desk.is_taken(request)
+    assert [reply.decision.verdict for reply in replies(run.happen(Asked(request), 4))] == [Verdict.NONE]
+
+
+@pytest.mark.parametrize("moved_s", [-5 * 3600, 5 * 3600])
+def test_times_in_the_journal_do_not_move_those_of_a_caller_that_is_back(run: Run, moved_s: float) -> None:
+    request = open_in(run)
+    row = run.ledger.rows[request.id]
+    moved = replace(row, asked_at=row.asked_at + moved_s, deadline_at=row.deadline_at + abs(moved_s))
+    run.ledger.rows[request.id] = moved
+    run.restart(10)
+    run.happen(Asked(with_deadline(request, 500)), 12)
+    card = run.desk.card(request.id)
+    assert card is not None and card.deadline_at == at(512).wall
+    run.happen(tap_on(request), 20)
+    card = run.desk.card(request.id)
+    assert card is not None and card.answer is not None and card.answer.after_s == 8
 
 
 def test_a_confirmation_proves_that_an_answer_was_taken_and_not_which(run: Run) -> None:

@@ -1,8 +1,8 @@
 """Looks at questions in threads, so many at once, and waits for each only so long.
 
-The agent chooses what is looked at, and a thread cannot be ended. So at most `MOST_AT_ONCE` run, whoever waits for a turn
-gives up when its time is over, and a thread that is given up keeps its turn until it comes back. The threads are no
-reason for the process to stay.
+The agent chooses what is looked at, and a thread cannot be ended. So at most `MOST_AT_ONCE` run, whoever waits for a
+turn gives up when its time is over, and a thread that is given up keeps its turn until it comes back. The threads are
+no reason for the process to stay.
 """
 
 from __future__ import annotations

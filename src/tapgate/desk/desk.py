@@ -187,9 +187,17 @@ class Desk:
         return len(self.cases.retries)
 
     def is_taken(self, request: Request) -> bool:
-        """Whether this id belongs to another question already, or to another user's."""
+        """Whether this id belongs to another question already, or to another user's.
+
+        What the journal alone says about the project is not believed: the caller that is back brings its own, is judged
+        by that, and the id is bound to it from then on.
+        """
         case = self.cases.by_id.get(request.id)
-        return case is not None and _origin(case.request) != _origin(request)
+        if case is None:
+            return False
+        if not case.awaits_caller and case.request.caller.facts != request.caller.facts:
+            return True
+        return _asker(case.request) != _asker(request)
 
     def awaits_caller(self, request_id: str) -> bool:
         """Whether what is tapped there is kept until the caller is back from a restart."""
@@ -337,6 +345,8 @@ class Desk:
             return self._adopt(case, event, now)
         case.caller_here = True
         case.leave_by = case.left = None
+        if case.phase is Phase.SENDING:
+            return self._send_again(case, event, now)
         is_changed = case.risks != event.risks or not _looks_alike(case.context, event.context)
         if case.risks != event.risks:
             case.changed_at = case.version + 1
@@ -344,15 +354,24 @@ class Desk:
         case.risks = event.risks
         case.fits = case.fits and event.fits  # the file that it is shown against may be another by now
         case.deadline = now.mono + max(0.0, self._hold_for(event))
-        if case.phase is Phase.SENDING:
-            assert case.answer is not None
-            return [Reply(case.request, case.answer.decision)]
         case.phase = Phase.OPEN
         case.version += is_changed
         effects = self.cases.edit(case) if is_changed else []
         if case.pending:
             effects += self.cases.post(case, tuple(chat for chat in case.chats if chat in case.pending))
         return effects
+
+    def _send_again(self, case: Case, event: Asked, now: Instant) -> list[Effect]:
+        """The caller is back before it took the answer. An allow is for what its card said, and for nothing else."""
+        assert case.answer is not None
+        is_same = (case.risks, case.context.links) == (event.risks, event.context.links)
+        if is_same or case.answer.decision.verdict is not Verdict.ALLOW:
+            case.deadline = now.mono + max(0.0, self._hold_for(event))
+            return [Reply(case.request, case.answer.decision)]
+        settled = self._settle(case, Outcome.UNCONFIRMED, now, detail=words.CHANGED_SINCE)
+        records = [effect for effect in settled if isinstance(effect, Record)]
+        reply = Reply(case.request, NO_OPINION, words.CHANGED_SINCE)
+        return [*records, reply, *(effect for effect in settled if not isinstance(effect, Record))]
 
     def _adopt(self, case: Case, event: Asked, now: Instant) -> list[Effect]:
         """The caller of an earlier run is back: what it brings takes the place of all that the journal said."""
@@ -368,6 +387,7 @@ class Desk:
             event.fits,
         )
         case.caller_here = case.restarted = True
+        case.asked = now  # how long it may wait is reckoned from the caller's word, and from no time in the journal
         case.deadline = now.mono + max(0.0, self._hold_for(event))
         case.expect_delivery(now.mono - event.waited_s)  # its card is sent only now
         kept, case.kept = case.kept, []
@@ -887,7 +907,7 @@ class Desk:
         return False
 
 
-def _origin(request: Request) -> tuple[str, str, int]:
+def _asker(request: Request) -> tuple[str, str, int]:
     """What must be the same where a caller comes back with its id: the bytes, the agent, the user."""
     return request.digest, request.caller.agent, request.caller.uid
 

@@ -16,8 +16,9 @@ SEAL_BYTES = 24  # an agent chooses the bytes that go in, so two requests with o
 def sealed(choices: Iterable[Choice], *circumstances: Json) -> tuple[Choice, ...]:
     """Tie each key to what its button says and does, and to circumstances without which it means something else.
 
-    The seal travels in the button. The digest of the request's bytes is one of its circumstances: a tap that Telegram
-    delivers after a restart thereby says what its card showed, which the journal could not prove. After an upgrade
+    The seal travels in the button. The digest of the request's bytes and the caller's facts are among its
+    circumstances: a tap that Telegram delivers after a restart thereby says what its card showed and by which project
+    it was judged, which the journal could not prove. After an upgrade
     that words or orders choices differently, or once the card has gone on to the next question, an old button no
     longer fits and is refused, where a bare number would have meant something that its card never said.
     """

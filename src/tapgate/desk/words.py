@@ -29,6 +29,9 @@ _ENDED = {
 TAKEN_BEFORE = "the agent took an answer just before tapgate was restarted"
 """The detail of an unconfirmed answer that some earlier run passed on."""
 
+CHANGED_SINCE = "the agent asked for it again, and by then other risks or links were found"
+"""The detail of an allow that was held back from a caller whose call is not the one that was shown."""
+
 SKIPS = frozenset({"Skip", "Skip and stop", "Skip all", "Skip all and stop"})
 """A question is not denied but skipped, whatever the agent's own word for it is."""
 

@@ -260,7 +260,7 @@ def _request(
         event=event.hook_event_name,
         call=call_of(_as_asked(event)),
         input=event.tool_input,
-        choices=sealed(choices, digest),
+        choices=sealed(choices, digest, *caller.facts),
         digest=digest,
         raw=raw,
         cwd=event.cwd,

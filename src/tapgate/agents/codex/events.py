@@ -43,7 +43,7 @@ def parse(request_id: str, caller: Caller, raw: bytes) -> AgentEvent:
         event=event.hook_event_name,
         call=call_of(event),
         input=event.tool_input,
-        choices=sealed(choices, digest),
+        choices=sealed(choices, digest, *caller.facts),
         digest=digest,
         raw=raw,
         cwd=event.cwd,
