@@ -272,8 +272,8 @@ def test_questions_that_take_long_to_examine_hold_up_no_other(world: World) -> N
     with ExitStack() as stack:
         for number in range(1, 45):
             connected(stack, world).sendall(question(number, slow))
-        caller = ask(world, "real", agent="codex")
-        allowed(world, caller, "make real")
+    caller = world.ask(event_bytes(session="real", tool_input={"command": "make real"}), agent="codex")
+    allowed(world, caller, "make real")
     with ExitStack() as stack:
         for number in range(101, 145):
             connected(stack, world).sendall(question(number, slow))
@@ -306,6 +306,37 @@ def test_what_a_waiting_caller_sends_later_takes_no_room(world: World) -> None:
                 sock.sendall(rest)
         world.until(lambda: all("stopped waiting" in card["text"] for card in world.cards()))
         assert memory_kib(world) - before < 64 * 1024
+
+
+def test_a_session_s_directory_takes_no_room(world: World) -> None:
+    """The daemon remembers which sessions it heard from, with their directory. One that is longer than any path is not
+    kept whole, and `tapgate status` still answers."""
+    world.start_daemon()
+    before = memory_kib(world)
+    for number in range(1, 13):
+        event = event_bytes(session=f"s{number}", cwd="/" + "a" * 15_000_000)
+        with ExitStack() as stack:
+            sock = connected(stack, world)
+            sock.settimeout(60)
+            sock.sendall(question(number, event, deadline_s=0.0))
+            assert sock.recv(4096)
+    status = world.tapgate("status", "--config", str(world.config_path))
+    assert b"are the most" not in finish(status)[1]
+    assert memory_kib(world) - before < 128 * 1024
+
+
+def test_a_caller_whose_place_another_took_is_let_go(world: World) -> None:
+    """Who reads a waiting request's id and bytes in the journal can take its caller's place. That caller is then told
+    so and leaves; it is not held for an answer that it will never get."""
+    world.start_daemon()
+    caller = ask(world, "first", agent="codex")
+    world.open_card("make first")
+    with closing(sqlite3.connect(world.state_dir / "journal.db")) as journal:
+        name, body = journal.execute("SELECT id, input FROM requests").fetchone()
+    with ExitStack() as stack:
+        fields = {"id": name, "agent": "codex", "deadline_s": 500, "pid": 1, "parent": 1}
+        connected(stack, world).sendall(encode_frame(FrameKind.ASK, body, **fields))
+        assert "another caller" in leaves(caller)
 
 
 # One chat, one bot

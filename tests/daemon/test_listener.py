@@ -647,6 +647,8 @@ async def test_a_last_word_on_the_old_connection_does_not_end_a_request_that_was
     async with new_station() as station:
         first = await station.waiting(1)
         second = await _take_over(station)
+        header, body = await first.hear()
+        assert header.kind is FrameKind.PASS and b"another caller" in body
         await first.say(encode_frame(FrameKind.GONE, why="terminated"))
         assert await first.is_dropped()
         card = station.desk.card(request_id(1))

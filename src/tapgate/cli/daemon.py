@@ -40,6 +40,7 @@ def daemon(
     """Wait for your agents' questions and put them on your phone. Stop it with Ctrl-C or SIGTERM."""
     import faulthandler
     import os
+    import sys
 
     import anyio
 
@@ -52,6 +53,7 @@ def daemon(
     from tapgate.errors import ConfigError, TapgateError
 
     faulthandler.enable(file=2)  # the watchdog's SIGABRT then leaves in the log where it hung: names, and no values
+    sys.setswitchinterval(0.0005)  # threads that compute give way to the event loop ten times as soon as usual
     form = settle_format(LogFormat(log_format), environ=os.environ, fd=2)
     log = start_logging(LogLevel.DEBUG.number if debug else LogLevel(log_level).number, form=form)
     inherited = inherited_socket()

@@ -45,6 +45,7 @@ LOOK_S = 1.0
 RESTORE_S = 5.0  # for all open requests of an earlier run together: nobody is heard before
 CATCH_UP_S = 2.0  # after the journal took something not, how long until it is tried again by itself
 
+REPLACED = "another caller has come with the same request"
 TOO_SLOW = "it took too long to find out what this would do"
 UNCHECKED = Findings((Risk("too-long-to-check", sentence_of("too-long-to-check"), asks_twice=True),))
 """Of a call that could not be looked at in time."""
@@ -178,6 +179,9 @@ class Engine:
             async with self._lock:
                 if self.desk.is_taken(request):
                     raise FrameError("this request id belongs to another question")
+                before = self._connections.get(request.id)
+                if before is not None and before is not connection:  # broken off, or of somebody who reads the journal
+                    before.send_last(self._answer_frame(Reply(request, NO_OPINION, REPLACED)))
                 self._connections[request.id] = connection
                 now = self._clock()
                 await self._carry_out(self.desk.handle(asked, now), now, None)
@@ -238,8 +242,8 @@ class Engine:
         again. What is returned then has to be waited for before the update is confirmed and the offset recorded.
         """
         with anyio.CancelScope(shield=True):
+            event = await self._with_findings(event)  # not in the lock: others need not wait for that
             async with self._lock:
-                event = await self._with_findings(event)
                 now = self._clock()
                 effects = self.desk.handle(event, now)
                 handover = self._handover(effects)

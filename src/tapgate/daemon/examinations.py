@@ -1,8 +1,8 @@
 """Looks at questions in threads, so many at once, and waits for each only so long.
 
 The agent chooses what is looked at, and a thread cannot be ended. So at most `MOST_AT_ONCE` run, whoever waits for a
-turn gives up when its time is over, and a thread that is given up keeps its turn until it comes back. The threads are
-no reason for the process to stay.
+turn gives up when its time is over, and a thread that is given up keeps its turn until it comes back. The process does
+not stay for any of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import anyio
 from anyio import from_thread
 from anyio.lowlevel import EventLoopToken, current_token
 
-MOST_AT_ONCE = 4
+MOST_AT_ONCE = 2  # all of it is Python: more would only keep the event loop waiting for the interpreter
 MOST_S = 10.0  # that an agent without a prompt of its own waits until its question has been looked at
 
 ResultT = TypeVar("ResultT")

@@ -11,6 +11,7 @@ from tapgate.model import NO_UID, Caller, Request
 
 KEPT_S = 12 * 3600.0  # an agent that was killed says no goodbye
 MOST = 100  # of each user
+LONGEST_PATH = 4096  # no path is longer
 LONGEST_ID = 200  # agents send 36 characters; others may send anything
 
 
@@ -40,6 +41,7 @@ class Sessions:
         if isinstance(event, SessionEnded) or not session_id:
             return
         project = (event.project if isinstance(event, Request) else caller.project) or (known.project if known else "")
+        project = project[:LONGEST_PATH]
         if known is None:
             known = Session(*key[1:], project, now, now, caller.uid)
         self._sessions[key] = replace(known, project=project, last_at=now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tapgate.desk.calls import edited_fingerprint
 from tapgate.desk.drafts import choices_of, edited_input, edited_text, refuses
@@ -216,8 +217,18 @@ def slimmed(request: Request) -> Request:
         replace(choice, label=choice.label[:SLIM_LABEL], decision=Decision(choice.decision.verdict))
         for choice in request.choices
     )
+    texts = ("cwd", "transcript_path", "agent_type", "prompt_id", "permission_mode", "blocked_path", "mcp_server")
+    cut: dict[str, Any] = {name: getattr(request, name)[:SLIM_BYTES] for name in texts}
+    call = request.call
     return replace(
         request,
+        **cut,
+        call=replace(
+            call,
+            session_id=call.session_id[:SLIM_BYTES],
+            agent_id=call.agent_id[:SLIM_BYTES],
+            tool=call.tool[:SLIM_BYTES],
+        ),
         raw=b"",
         input=kept,
         choices=choices,

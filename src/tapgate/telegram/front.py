@@ -67,7 +67,7 @@ from tapgate.telegram.text import Clipper, plain_line
 Emit = Callable[[Event, int | None], Awaitable[Handover | None]]
 Command = Callable[[str, int, int], Awaitable[str | None]]
 """The answer to a command of this user in this chat, as HTML; None where there is none."""
-WORKER_BYTES = 128 * 1024
+WORKER_BYTES = 4 * 1024
 SWEEP_AGAIN_S = 30.0
 OVER_KEPT = 1000
 _NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
@@ -406,7 +406,7 @@ class TelegramFront:
         return Job(copy.chat_id, ("whole", card.request.id), call, failed, is_file=True)
 
     async def _rendered(self, card: Card) -> str:
-        """Large inputs are rendered beside the event loop, so that nobody else waits for them."""
+        """All but small inputs are rendered beside the event loop: an agent chooses how long its card takes to mask."""
         setting = self._setting.of(card.request)
         if len(card.request.raw) > WORKER_BYTES:
             return await anyio.to_thread.run_sync(render_card, card, setting)

@@ -86,12 +86,10 @@ class Outbox:
 
     def cancel(self, chat_id: int, key: Hashable) -> bool:
         """Take back what has not been begun. False: it is not waiting any more."""
-        taken = False
-        for is_file in (False, True):
-            lane = self._lanes.get((chat_id, is_file))
-            taken |= lane is not None and lane.waiting.pop(key, None) is not None
+        lanes = [self._lanes.get((chat_id, is_file)) for is_file in (False, True)]
+        taken = [lane.waiting.pop(key, None) for lane in lanes if lane is not None]
         self._settle_idle()
-        return taken
+        return any(job is not None for job in taken)
 
     def chats(self) -> tuple[int, ...]:
         return tuple({chat_id for chat_id, _ in self._lanes})
