@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tapgate.risk.assess import assess
 from tests.builders import event_bytes
 from tests.e2e.world import Message, World, finish, new_world
 from tests.shown_diff import apply_block, read_fragments, unspelled
@@ -160,3 +161,50 @@ def test_filler_that_is_not_blank_must_be_seen_before_it_is_allowed(world: World
     card = card_of(world, "Bash", {"command": "npm test\n" + "#\n" * 900 + "rm -rf build\n" + "#\n" * 50})
     assert "Allow" not in labels(card)
     assert "not shown" in card["text"]
+
+
+# Letters that are drawn in another order
+
+
+def says_right_to_left(tool: str, fields: dict[str, Any]) -> bool:
+    risks = assess(tool, fields, cwd="/home/dev/shop", project="/home/dev/shop", home="/home/dev")
+    return any(risk.name == "look-alike" and "right-to-left" in risk.sentence for risk in risks)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"command": "cp אב גד"},
+        {"command": "mv ./א ./ב"},
+        {"command": "mv א 12"},
+        {"command": "rm -rf א/ב"},
+        {"command": "cp אב גד; echo 'אב גד'"},
+        {"command": "echo x > א; א"},
+        {"command": "cp 'אב גד"},
+        {"file_path": "/home/dev/shop/א/ב", "content": "x"},
+        {"url": "https://host.example/א/ב"},
+    ],
+    ids=str,
+)
+def test_letters_that_turn_the_order_of_words_around_are_named(fields: dict[str, Any]) -> None:
+    """Two words of right-to-left letters with only blanks and signs between them are drawn in the other order, without
+    any control character: `cp OLD NEW` reads as `cp NEW OLD`. That is named.
+    """
+    tool = "Bash" if "command" in fields else "WebFetch" if "url" in fields else "Write"
+    assert says_right_to_left(tool, fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"command": "git commit -m 'תיקון באג 12 בקוד'"},
+        {"command": "git commit -m \"$(cat <<'EOF'\nתיקון באג\n\nעוד שורה\nEOF\n)\""},
+        {"command": "cat קובץ.txt"},
+        {"command": "cp קובץ.txt src/גיבוי.txt"},
+        {"file_path": "/home/dev/shop/קובץ.txt", "content": "שלום עולם, 12 / 34"},
+    ],
+    ids=str,
+)
+def test_texts_in_right_to_left_letters_are_no_risk(fields: dict[str, Any]) -> None:
+    tool = "Bash" if "command" in fields else "Write"
+    assert not says_right_to_left(tool, fields)

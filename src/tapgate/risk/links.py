@@ -17,6 +17,7 @@ from tapgate.risk.files import Touch, base_of
 from tapgate.risk.paths import NO_FILES, Ground, PathKind, is_secret, is_within, kind_of
 from tapgate.risk.scene import RiskInput
 from tapgate.shell.calls import UNKNOWN, Arg, Call, Options, absolute, normal, sort_options
+from tapgate.shell.wrappers import follows_links
 
 MOST_LOOKUPS = 1000  # paths of one call that are followed
 MOST_MADE = 50  # links that one command line makes and that are remembered
@@ -216,7 +217,8 @@ class _Follower:
         """Whether the call goes through a link that stands at the end of its path, or handles the link itself."""
         call = touch.call
         if how is _Touched.DELETED:
-            return call.name == "shred" or path.endswith("/")
+            is_entered = call.name == "shred" or (call.name == "find" and follows_links(call.args)[0])
+            return is_entered or path.endswith("/")
         if how is _Touched.WRITTEN and call.name in ("mv", "ln"):
             options = sort_options(call.args, "tS", "target-directory suffix")
             if options.has("-T", "--no-target-directory") or (call.name == "ln" and options.has("-n", "-h")):

@@ -9,7 +9,7 @@ from tapgate.risk import hidden as risk_hidden
 from tapgate.risk import machine as risk_machine
 from tapgate.risk import running as risk_running
 from tapgate.risk import touching as risk_touching
-from tapgate.risk.characters import find_hidden, find_look_alike, texts_in
+from tapgate.risk.characters import find_hidden, find_look_alike, find_turned, texts_in
 from tapgate.risk.scene import Finder, RiskInput, each_call, listed
 
 
@@ -51,7 +51,14 @@ def _hidden(scene: RiskInput) -> str | None:
 
 
 def _look_alike(scene: RiskInput) -> str | None:
-    return find_look_alike(scene.words)
+    return find_look_alike(scene.words) or find_turned(*_in_order(scene))
+
+
+def _in_order(scene: RiskInput) -> tuple[list[str], tuple[str, ...]]:
+    """The words of all calls as they stand; for other tools, and what could not be read, the texts themselves."""
+    texts = () if scene.calls and not scene.broken else scene.words[2:]  # behind the tool's name and the directory
+    words = ([call.program.text, *call.texts, *(stream.target.text for stream in call.streams)] for call in scene.calls)
+    return [word for call in words for word in call], texts
 
 
 RULES: tuple[Rule, ...] = (
@@ -78,7 +85,8 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "look-alike",
-        "letters of another script among Latin ones, in a command, a path or an address",
+        "letters of another script among Latin ones, or right-to-left ones that change the order of words, in a "
+        "command, a path or an address",
         "Has a word that is not what it looks like",
         _look_alike,
     ),

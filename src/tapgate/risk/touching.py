@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
-from tapgate.risk.files import Touch, find_roots, is_listing
+from tapgate.risk.files import Touch, is_listing
 from tapgate.risk.git import git_call, runs_later_by_git
 from tapgate.risk.network import (
     connects,
@@ -24,6 +24,7 @@ from tapgate.risk.paths import TEMPORARY, Ground, PathKind, holds_secrets, is_se
 from tapgate.risk.scene import RiskInput, listed
 from tapgate.shell.calls import UNKNOWN, Arg, Call, names, sort_options
 from tapgate.shell.interpreters import CODE_FLAGS, code_of
+from tapgate.shell.wrappers import find_roots, follows_links
 
 # tapgate and the agent
 
@@ -102,7 +103,8 @@ def destructive_delete(call: Call, scene: RiskInput) -> str | None:
                 f"Destroys {listed(arg.shown for arg in options.operands)} beyond repair" if options.operands else None
             )
         case "find" if "-delete" in call.texts:
-            return f"Deletes every file that it finds in {_places(find_roots(call), call, scene)}"
+            further = ", and where links in there lead" if follows_links(call.args)[1] else ""
+            return f"Deletes every file that it finds in {_places(find_roots(call.args), call, scene)}{further}"
         case "truncate" if (size := options.value("-s", "--size")) and size.text.lstrip("<-") in ("0", ""):
             touches = _worth(options.operands, call, scene)
             return f"Empties {_places(touches, call, scene)}" if touches else None

@@ -38,6 +38,7 @@ class Inner:
     hears: bool = True  # it reads what the outer call reads
     listed: bool = False  # what the outer call reads becomes its words
     guessed: bool = False  # found in other code: it may be no command at all
+    cwd: Arg | None = None  # the directory in which it starts, where that is not the outer call's
 
 
 _CALLED_SHELL = re.compile(

@@ -264,6 +264,9 @@ class _Walk:
             self.spend(0 if inner.same_shell else len(state.variables))
             if inner.away:
                 child.cwd = UNKNOWN
+            elif inner.cwd is not None:  # a system call goes there: behind a link `..` is not by its words
+                child.cwd = absolute(inner.cwd.text, state.cwd, state.home)
+                child.set("PWD", child.cwd)
             if inner.positional is not None:
                 child.positional = inner.positional[1:]
                 for zero in inner.positional[:1]:

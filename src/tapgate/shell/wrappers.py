@@ -22,7 +22,7 @@ _PREFIXES: dict[str, tuple[int, str, str]] = {
     "sudo": (0, "ghpuCDRTrtU", "user group host prompt chdir chroot role type other-user close-from"),
     "doas": (0, "uCL", ""),
     "pkexec": (0, "", "user"),
-    "run0": (0, "u", "user"),
+    "run0": (0, "uD", "user chdir"),
     "gosu": (1, "", ""),
     "su-exec": (1, "", ""),
     "nohup": (0, "", ""),
@@ -132,13 +132,19 @@ def _command(args: tuple[Arg, ...], skipped: int, short: str, long: str, *, sett
 _SETTING = re.compile(r"[A-Za-z_]\w*=")
 
 
+_STARTED_IN = {"sudo": ("-D", "--chdir"), "run0": ("-D", "--chdir"), "systemd-run": ("--working-directory",)}
+"""The options by which these start a command in another directory."""
+
+
 def _prefix(name: str, args: tuple[Arg, ...], stdin: str | None) -> list[Inner]:
     if name in ("command", "exec", "sudo") and args and args[0].text in ("-v", "-V", "-l", "--list", "--validate"):
         return []
     skipped, short, long = _PREFIXES[name]
     rest = _command(args, skipped, short, long, settings=True)
     if rest:
-        return [Inner(rest, same_shell=name in ("command", "builtin", "exec", "noglob"))]
+        own = sort_options(args[: len(args) - len(rest)], short, long)
+        cwd = own.value(*_STARTED_IN[name]) if name in _STARTED_IN else None
+        return [Inner(rest, same_shell=name in ("command", "builtin", "exec", "noglob"), cwd=cwd)]
     return _listened(args, stdin) if name in ("sudo", "doas") else []
 
 
@@ -147,9 +153,13 @@ def _env(args: tuple[Arg, ...], stdin: str | None) -> list[Inner]:
     split = options.value("-S", "--split-string")
     if split is not None:
         behind = args[args.index(split) + 1 :] if split in args else ()
-        return [Inner((*(Arg(word) for word in split.text.split()), *behind))] if behind else [Inner(script=split)]
+        cwd = options.value("-C", "--chdir")
+        if behind:
+            return [Inner((*(Arg(word) for word in split.text.split()), *behind), cwd=cwd)]
+        return [Inner(script=split, cwd=cwd)]
     rest = _command(tuple(arg for arg in args[:1] if arg.text != "-") + args[1:], 0, "uC", "unset chdir", settings=True)
-    return [Inner(rest)] if rest else []
+    own = sort_options(args[: len(args) - len(rest)], "uC", "unset chdir")  # a -C behind the command is the command's
+    return [Inner(rest, cwd=own.value("-C", "--chdir"))] if rest else []
 
 
 def _eval(args: tuple[Arg, ...], stdin: str | None) -> list[Inner]:
@@ -203,10 +213,43 @@ def _parallel(args: tuple[Arg, ...], stdin: str | None) -> list[Inner]:
     return [Inner(script=_joined((*rest[:end], Arg("{}", "{}"))), hears=False, listed=True)] if end else []
 
 
+_FIND_OPTIONS = re.compile(r"-(?:[EHLPXdsx]+|O\d+)")
+
+
+def find_roots(args: tuple[Arg, ...]) -> tuple[Arg, ...]:
+    """Where a `find` begins: behind the options that come before the paths, and before what it looks for."""
+    roots: list[Arg] = []
+    position = 0
+    while position < len(args):
+        text = args[position].text
+        position += 1
+        if text in ("-D", "-f") and not roots:  # GNU's debugging, BSD's way to name a path
+            roots += args[position : position + 1] if text == "-f" else ()
+            position += 1
+        elif text == "--" or (_FIND_OPTIONS.fullmatch(text) and not roots):
+            continue
+        elif text.startswith(("-", "(", "!")):
+            break
+        else:
+            roots.append(args[position - 1])
+    return tuple(roots) or (Arg(".", "."),)
+
+
+def follows_links(args: tuple[Arg, ...]) -> tuple[bool, bool]:
+    """Whether a `find` goes through a link among its roots, and whether it goes through those that it meets."""
+    last = ""
+    for arg in args:
+        if arg.text == "--" or not _FIND_OPTIONS.fullmatch(arg.text):
+            break
+        last = next((letter for letter in reversed(arg.text) if letter in "HLP"), last)
+    everywhere = last == "L" or any(arg.text == "-follow" for arg in args)
+    return everywhere or last == "H", everywhere
+
+
 def _find(args: tuple[Arg, ...], stdin: str | None) -> list[Inner]:
     found: list[Inner] = []
     start: int | None = None
-    root = args[0].text.rstrip("/") if args and not args[0].text.startswith("-") else "."
+    root = find_roots(args)[0].text.rstrip("/")
     listed = Arg(f"{root}/{UNKNOWN}", f"{root}/…")
     for index, arg in enumerate((*args, Arg(";"))):
         if arg.text in ("-exec", "-execdir", "-ok", "-okdir"):
