@@ -38,8 +38,8 @@ from tapgate.masking.names import (
     RANDOM_PIECE,
     Certainty,
     SecretKind,
-    is_mixed,
     is_given_secret,
+    is_mixed,
     is_monotonous,
     is_opaque,
     is_placeholder,
@@ -301,14 +301,15 @@ def _finds(text: str, *, as_command: bool = False) -> list[Find]:
 
 def _hideable(text: str, finds: list[Find], *, as_command: bool) -> list[Find]:
     """Without what stands where something is run or reached: that must be seen."""
-    quoted = Quoted(text) if as_command else None
+    quoted = Quoted(text) if as_command and any(find.how is not How.CONTEXT for find in finds) else None
     kept = []
     for find in finds:
         if find.block:
             hidden = quoted is None or quoted.holds(find.start, find.end)
         else:
             hidden = not is_in_host(text, find.start, find.end)
-            hidden = hidden and not (quoted is not None and is_run(text, find.start, quoted))
+            if quoted is not None and find.how is not How.CONTEXT:  # risk/hidden.py knows better whose option it is
+                hidden = hidden and not is_run(text, find.start, quoted)
             hidden = hidden and not (find.how is How.ECHO and is_in_path(text, find.start, find.end))
         if hidden:
             kept.append(find)

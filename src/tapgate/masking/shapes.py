@@ -134,13 +134,13 @@ _WORD = rf"(?:\"(?P<dq>[^\"\n\\]++)\"|'(?P<sq>[^'\n]++)'|(?P<secret>(?!-){_TEXT}
 _B = r"[ \t]++"
 _Q = r"(?:\\{0,7}[\"'])?"  # a quote, escaped in JSON, or in JSON in JSON
 _MYSQL = r"(?:mysql|mariadb)(?:dump|admin|import|check|-dump|-admin)?"
-_CLIENT = r"(?<![\w.-])(?:curl|wget|https?|xh|aria2c)[ \t](?:[^\"';|&()]|\"[^\"]*\"|'[^']*')*\Z"
+_CLIENT = r"(?<![\w.])(?<!\w-)(?:curl|wget|https?|xh|aria2c)[ \t](?:[^\"';|&()]|\"[^\"]*\"|'[^']*')*\Z"
 SCHEME = re.compile(r"(?i:bearer|basic|token|digest|api-?key|negotiate|key|aws4-hmac-sha256)[ \t]++")
 
 
 def _option(tools: str, option: str) -> str:
     """The option within the tool's command. It stops at the tool's next mention, which is searched from again."""
-    return rf"(?<![\w.-])(?:{tools})\b(?:(?!\b(?:{tools})\b)(?:[^\n|;&]|\\\n))*?[ \t]{option}"
+    return rf"(?<![\w.])(?<!\w-)(?:{tools})\b(?:(?!\b(?:{tools})\b)(?:[^\n|;&]|\\\n))*?[ \t]{option}"
 
 
 def _context(
