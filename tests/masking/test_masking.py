@@ -597,7 +597,7 @@ def test_sixteen_mebibytes_are_masked() -> None:
     assert masked.text == f"{text}PASSWORD=‹password›\n"
 
 
-@pytest.mark.parametrize("command", [";7z$IFS-x", "&1st", "|2to3", ";*", ";?", "&&7z$IFS", ";-x"])
+@pytest.mark.parametrize("command", [";7z$IFS-x", "&1st", "|2to3", ";*", "&&7z$IFS", ";-x"])
 def test_no_command_behind_an_operator_is_hidden_whatever_it_begins_with(command: str) -> None:
     masked = mask_text(f"curl https://ada:tr0ub4dor{command}@example.org/x").text
     assert command in masked and "tr0ub4dor" not in masked

@@ -6,8 +6,9 @@ twelve characters only `‹password›`. It keeps lines as they are, but of a pr
 The rules, in the order in which they win:
 
 1. What a mask hides is not run. A person decides by what they see, and the agent chooses the names, so a command must
-   not pass as a password: under a mere name only one opaque token is hidden (`is_opaque`), nothing in an address's
-   host, in a command nothing that would be run, and a key block only within quotes and here-documents. A mask ends
+   not pass as a password: whatever it was found by, only one opaque token is hidden (`_is_one_token`; a key's lines
+   and a provider's tokens have a shape of their own), nothing in an address's host, in a command nothing that would be
+   run, and a key block only within quotes and here-documents. A mask ends
    before `$(`, `${` and backticks, and outside of quotes before blanks and operators.
 2. A text is masked once: existing masks are left alone, so masking twice changes nothing.
 3. Where finds overlap, all of it is hidden, under the name of the widest.
@@ -37,6 +38,7 @@ from tapgate.masking.names import (
     RANDOM_PIECE,
     Certainty,
     SecretKind,
+    is_given_secret,
     is_mixed,
     is_monotonous,
     is_opaque,
@@ -77,6 +79,7 @@ _BEFORE = 1024
 _MOST_ECHOES = 32  # distinct secrets that are looked for a second time
 _ECHO_FROM = 8
 _KEY_LINE = 32  # base64 characters behind BEGIN, before it counts as a key: a grep for the words does not
+_MOST_LINE = 600  # characters before a secret, in which its program is looked for
 _KEY_LINE_END = 20  # shorter lines only at a key's end
 
 _KINDS = {kind.label: kind for kind in (*(shape.kind for shape in (*TOKENS, *CONTEXTS)), *NAMED)}
@@ -303,11 +306,10 @@ def _hideable(text: str, finds: list[Find], *, as_command: bool) -> list[Find]:
     for find in finds:
         if find.block:
             hidden = quoted is None or quoted.holds(find.start, find.end)
-        elif find.how is How.CONTEXT:
-            hidden = True  # the context is no host and no command
         else:
             hidden = not is_in_host(text, find.start, find.end)
-            hidden = hidden and not (quoted is not None and is_run(text, find.start, quoted))
+            if quoted is not None and find.how is not How.CONTEXT:  # risk/hidden.py knows better whose option it is
+                hidden = hidden and not is_run(text, find.start, quoted)
             hidden = hidden and not (find.how is How.ECHO and is_in_path(text, find.start, find.end))
         if hidden:
             kept.append(find)
@@ -342,7 +344,7 @@ def _merged(text: str, masks: list[tuple[int, int]], finds: Iterable[Find]) -> l
         if before >= 0 and find.start < masks[before][1]:
             continue
         end = find.end if find.block else _harmless_end(text, find, closings.get(find.start - 1))
-        if end <= find.start:
+        if end <= find.start or not _is_one_token(text[find.start : end], find.how):
             continue
         last = merged[-1] if merged else None
         if last is None or last.end <= find.start:
@@ -352,6 +354,13 @@ def _merged(text: str, masks: list[tuple[int, int]], finds: Iterable[Find]) -> l
             how = How.BLOCK if last.block or find.block else last.how if kind is last.kind else find.how
             merged[-1] = Find(last.start, max(last.end, end), kind, how)
     return merged
+
+
+def _is_one_token(value: str, how: How) -> bool:
+    """The check that every find passes, whatever stands around it: that is the agent's choice as well."""
+    if how in (How.SHAPE, How.BLOCK, How.ECHO):
+        return True  # an echo is the same text as a find that passed
+    return is_given_secret(value) if how is How.CONTEXT else is_opaque(value)
 
 
 def _harmless_end(text: str, find: Find, closing: int | None) -> int:
@@ -421,11 +430,17 @@ def _shaped(text: str, shape: Shape, how: How) -> Iterator[Find]:
             continue
         if sum(character.isdigit() for character in secret) < shape.digits or (not shape.words and is_plain(secret)):
             continue
-        if shape.unless and shape.unless.search(text[max(0, match.start() - 160) : match.start()].rpartition("\n")[2]):
+        if shape.only and not shape.only.search(_line_before(text, match.start() + 1)):
             continue
         if shape.opaque and not is_opaque(secret):
             continue
         yield Find(*match.span(group), shape.kind, how)
+
+
+def _line_before(text: str, place: int) -> str:
+    """The same line, with those that a backslash joins to it."""
+    before = text[max(0, place - _MOST_LINE) : place].replace("\\\n", "  ")
+    return before.rpartition("\n")[2]
 
 
 def _cookies(text: str) -> Iterator[Find]:

@@ -132,7 +132,10 @@ _LEADING_PROSE = _words(
     "this to used value was when which will with without"
 )
 
-_OPAQUE = re.compile(r"[^\W_][\w.~+/=:@%^!#?*,-]*+")
+_OPAQUE = re.compile(r"(?:base64:)?[^\W_][\w.~+/=@%^!#?*,-]*+")
+_STATEMENT = re.compile(r"[A-Za-z_$][\w$.]*+[-+*%^?]?=[^=].*")  # user.is_admin=1; a token ends with its equals signs
+_SPOKEN = re.compile(r"[^\W_][\w ~=%^!#?*,&.+-]*+")  # a password that was given as one: signs and blanks, no path
+_SLASH_EVERY = 8  # characters at least: base64 has one in 64, a path of short names has more
 _MOST_OPAQUE = 4096
 _HOST = re.compile(
     r"(?:[\w.+-]+@)?(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,24}|\d{1,3}(?:\.\d{1,3}){3}|localhost)(?::\d+)?(?:/.*)?"
@@ -247,8 +250,23 @@ def is_opaque(value: str) -> bool:
     if len(value) > _MOST_OPAQUE:
         return False
     if "/" in value:
-        return _BASE64.fullmatch(value) is not None and _is_mixed_base64(value) and not is_path(value)
-    return _OPAQUE.fullmatch(value) is not None and not _HOST.fullmatch(value) and value.lower() not in _COMMANDS
+        is_dense = value.count("/") * _SLASH_EVERY > len(value)
+        return _BASE64.fullmatch(value) is not None and _is_mixed_base64(value) and not is_dense and not is_path(value)
+    return _OPAQUE.fullmatch(value) is not None and _has_no_meaning(value)
+
+
+def is_given_secret(value: str) -> bool:
+    """What a header, an address or a program's option says to be a secret: one opaque token, or a password's words.
+
+    The same holds for it as for `is_opaque`, but that there may be blanks and & in it. With blanks it is more than one
+    token, and risk/hidden.py names that.
+    """
+    is_spoken = len(value) <= _MOST_OPAQUE and _SPOKEN.fullmatch(value) is not None and _has_no_meaning(value)
+    return is_spoken or is_opaque(value)
+
+
+def _has_no_meaning(value: str) -> bool:
+    return not _HOST.fullmatch(value) and not _STATEMENT.fullmatch(value) and value.lower() not in _COMMANDS
 
 
 def _is_mixed_base64(value: str) -> bool:

@@ -28,7 +28,7 @@ class Shape:
     least: int = 3
     words: bool = True  # letters only may be a secret here
     opaque: bool = False  # only one opaque token is, as what stands around it is a mere name
-    unless: re.Pattern[str] | None = None  # in the same command before it
+    only: re.Pattern[str] | None = None  # where this stands before it, in the same line
 
 
 def _at_start(literal: str) -> str:
@@ -134,12 +134,13 @@ _WORD = rf"(?:\"(?P<dq>[^\"\n\\]++)\"|'(?P<sq>[^'\n]++)'|(?P<secret>(?!-){_TEXT}
 _B = r"[ \t]++"
 _Q = r"(?:\\{0,7}[\"'])?"  # a quote, escaped in JSON, or in JSON in JSON
 _MYSQL = r"(?:mysql|mariadb)(?:dump|admin|import|check|-dump|-admin)?"
+_CLIENT = r"(?<![\w.])(?<!\w-)(?:curl|wget|https?|xh|aria2c)[ \t](?:[^\"';|&()]|\"[^\"]*\"|'[^']*')*\Z"
 SCHEME = re.compile(r"(?i:bearer|basic|token|digest|api-?key|negotiate|key|aws4-hmac-sha256)[ \t]++")
 
 
 def _option(tools: str, option: str) -> str:
     """The option within the tool's command. It stops at the tool's next mention, which is searched from again."""
-    return rf"\b(?:{tools})\b(?:(?!\b(?:{tools})\b)(?:[^\n|;&]|\\\n))*?[ \t]{option}"
+    return rf"(?<![\w.])(?<!\w-)(?:{tools})\b(?:(?!\b(?:{tools})\b)(?:[^\n|;&]|\\\n))*?[ \t]{option}"
 
 
 def _context(
@@ -150,13 +151,13 @@ def _context(
     least: int = 3,
     words: bool = True,
     opaque: bool = False,
-    unless: str = "",
+    only: str = "",
 ) -> Shape:
-    return Shape(kind, re.compile(pattern), cues, digits, least, words, opaque, re.compile(unless) if unless else None)
+    return Shape(kind, re.compile(pattern), cues, digits, least, words, opaque, re.compile(only) if only else None)
 
 
 CONTEXTS = (
-    _context(URL_PASSWORD, r"://[^\s/:@\"'`<>]*+:(?!\d+[?#])(?P<secret>[^\s/\"'`<>]+)@(?=[\w\[${%-])", "://", least=1),
+    _context(URL_PASSWORD, r"://[^\s/?#\\:@\"'`<>]*+:(?P<secret>[^\s/?#\\\"'`<>]+)@(?=[\w\[${%-])", "://", least=1),
     _context(
         AWS_SECRET,
         r"A[KS]IA[A-Z2-7]{16}[\s:,;\"'/]{1,4}(?P<secret>[A-Za-z0-9+/]{40})(?![A-Za-z0-9+/=])",
@@ -184,7 +185,13 @@ CONTEXTS = (
         "ignature=",
         "response=",
     ),
-    _context(TOKEN, r"(?i:\bbearer)[ \t]++(?P<secret>[A-Za-z0-9._~+/=-]{16,}+)", "earer ", "EARER ", digits=1),
+    _context(  # not between other words: there it is an operand like any other
+        TOKEN,
+        r"(?:(?<=[\"'`:=(,])|(?<=[:=,] )|(?m:^)[ \t]{0,20}+)(?i:bearer)[ \t]++(?P<secret>[A-Za-z0-9._~+/=-]{16,}+)",
+        "earer ",
+        "EARER ",
+        digits=1,
+    ),
     _context(
         PASSWORD,
         rf"(?<!\S)(?:-u|--user|--proxy-user|-U)(?:{_B}|=)?{_Q}[^\s:\"'`$/\\]++:(?!//|\d++(?!\S))(?P<secret>{_TEXT}++)",
@@ -192,7 +199,7 @@ CONTEXTS = (
         " --user",
         " --proxy-user",
         " -U",
-        unless=r"\b(?:docker|podman|nerdctl|kubectl|chown|rsync|install|sort|diff)\b[^\"';|&()]*\Z",
+        only=_CLIENT,
     ),
     _context(PASSWORD, _option(_MYSQL, "-p") + _WORD, "mysql", "mariadb"),
     # A blank behind -p makes mysql ask, and the word is a database. People forget that.
@@ -207,7 +214,7 @@ CONTEXTS = (
         _option("htpasswd", "-[a-zB]{0,6}b[a-zB]{0,6}") + rf"{_B}\S{{1,255}}+{_B}\S{{1,255}}+{_B}{_WORD}",
         "htpasswd",
     ),
-    _context(PASSWORD, rf"\bpass:(?!\d++(?![\w-])){_WORD}", "pass:"),
+    _context(PASSWORD, rf"-pass(?:in|out|word)?(?:{_B}|=){_Q}pass:(?!\d++(?![\w-])){_WORD}", "pass:"),
     _context(PASSWORD, rf"(?<!\S)-U[ \t]*+[\"']?[\w.\\/-]++%(?P<secret>{_TEXT}++)", "-U"),
     _context(PASSWORD, rf"\becho{_B}(?:-n{_B})?{_WORD}[ \t]*+\|[ \t]*+sudo{_B}(?:-\w++{_B}){{0,4}}-\w{{0,8}}S", "sudo"),
     _context(
@@ -235,6 +242,7 @@ CONTEXTS = (
         r"[?&;](?i:key|sig|signature|code|auth|x-amz-signature|x-goog-signature)=(?P<secret>[^\s&\"'`\\;|<>#]{8,}+)",
         "=",
         words=False,
+        only=r"(?://|(?<![^\s\"'`(=])/)[^\s\"'`<>?]*\?[^\s\"'`<>|]*\Z",
     ),
 )
 """The order matters where two of them hide the same: the first names it."""

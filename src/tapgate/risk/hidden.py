@@ -18,6 +18,7 @@ from tapgate.masking.names import CUE, is_opaque
 from tapgate.model import Context
 from tapgate.risk.characters import texts_in
 from tapgate.risk.hidden_code import RUNNER, uses_in_text
+from tapgate.risk.hidden_commands import MOST_COMMANDS, commands_in
 from tapgate.risk.hidden_shell import runs_in_shell
 from tapgate.risk.scene import RiskInput
 
@@ -57,10 +58,13 @@ def hidden_texts(tool: str, fields: Mapping[str, Any], *, whole: bool = False) -
     With `whole` also of what is too long to be looked at before a card is sent: run it in a worker thread.
     """
     found: dict[str, Hidden] = {}
-    for text in _shown(tool, fields) if whole else _bounded(_shown(tool, fields)):
+    texts = list(_shown(tool, fields) if whole else _bounded(_shown(tool, fields)))
+    if len(texts) > 1:
+        texts.append("\n".join(texts))  # in a list, one entry may be a key's BEGIN and the next one its line
+    for text in texts:
         for find in hidden_finds(text, as_command=_is_shown_as_command(tool, fields)):
             value = text[find.start : find.end]
-            if not is_token(value):
+            if find.block or not is_token(value):
                 found.setdefault(value, Hidden(value, find.kind.said))
     return tuple(found.values())
 
@@ -88,6 +92,8 @@ def runs_hidden(scene: RiskInput) -> str | None:
             return None  # its other fields are words about it
     elif _script_runs(tool, scene):
         return _GENERAL
+    elif any(hidden_finds(fields[key][-4096:]) for key in _PATH_FIELDS if isinstance(fields.get(key), str)):
+        return _UNSURE  # which file it is about cannot be seen
     texts = list(_shown(tool, fields))
     whole = "\n".join(_bounded(texts))
     if uses_in_text(whole, _named_fields(fields)):
@@ -103,7 +109,25 @@ def runs_in_changed_file(context: Context) -> bool:
     seen = context.on_disk
     if seen is None:
         return False
-    return any(uses_in_text(_new_side(block)[:MAX_CHARS], ()) for block in (*seen.blocks, seen.diff or seen.brief))
+    for block in (*seen.blocks, seen.diff or seen.brief):
+        text = _new_side(block)[:MAX_CHARS]
+        if (
+            uses_in_text(text, ())
+            or _hides_new_lines(block[:MAX_CHARS])
+            or _holds_command(text, "", home="", project="")
+        ):
+            return True
+    return False
+
+
+def _hides_new_lines(diff: str) -> bool:
+    """More than one token is hidden in what is new: a key that begins in the file may go on in the edit."""
+    for find in hidden_finds(diff):
+        lines = diff[diff.rfind("\n", 0, find.start) + 1 : find.end].split("\n")
+        is_more = find.block or not is_token(diff[find.start : find.end])
+        if is_more and any(line.startswith("+") for line in lines):
+            return True
+    return False
 
 
 def _new_side(diff: str) -> str:
@@ -170,7 +194,30 @@ def _written_scripts(tool: str, fields: Mapping[str, Any]) -> list[str]:
 def _script_runs(tool: str, scene: RiskInput) -> bool:
     home, project = scene.ground.home, scene.ground.project
     texts = _written_scripts(tool, scene.fields)
-    return any(runs_in_shell(text, home=home, project=project, as_command=False) for text in texts)
+    if any(runs_in_shell(text, home=home, project=project, as_command=False) for text in texts):
+        return True
+    path = next((scene.fields[key] for key in _PATH_FIELDS if isinstance(scene.fields.get(key), str)), "")
+    written = _bounded(texts_in(dict(scene.fields)))
+    sides = (_new_side(text) for text in written) if tool == "apply_patch" else written
+    return any(_holds_command(text, path[-4096:], home=home, project=project) for text in sides)
+
+
+def _holds_command(text: str, path: str, *, home: str, project: str) -> bool:
+    """Whether a command in this text uses what is hidden in the text: a step, a script of a package, a recipe."""
+    values = tuple(dict.fromkeys(text[find.start : find.end] for find in hidden_finds(text) if not find.block))
+    if not values:
+        return False
+    asked = 0
+    for command in commands_in(text, path):
+        also = tuple(value for value in values if value in command)
+        if not also:
+            continue
+        asked += 1
+        if asked > MOST_COMMANDS:
+            return True
+        if runs_in_shell(command, home=home, project=project, as_command=False, also=also):
+            return True
+    return False
 
 
 def _named_fields(fields: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

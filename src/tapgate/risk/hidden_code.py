@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tapgate.masking.assignments import Find, How
 from tapgate.masking.mask import hidden_finds
-from tapgate.masking.places import Quoted, is_run
+from tapgate.masking.places import Quoted, is_in_path, is_run
 from tapgate.risk.hidden_places import name_before, says_itself
 
 MOST_FINDS = 500
@@ -25,6 +25,9 @@ RUNNER = re.compile(
 """Words by which code runs a text, starts a program, or makes another text of one."""
 _READS_ITSELF = re.compile(r"__file(?:__|name)|getsource|__(?:END|DATA)__|<DATA>|BASH_SOURCE|\$0\b|\$\{0\}")
 _TAKEN = r"\b(?:send|setTimeout|setInterval|require|import|load|open|urlopen|get|fetch|connect|run|call|invoke|source)"
+_TAKES_FIRST = re.compile(rf"{_TAKEN}\s*\(\s*\[?\s*[fbr]?[\"'`]?\Z")
+_HEADER_OR_ADDRESS = re.compile(r"(?i:authorization|cookie)|://")
+_MOST_OF_CALL = 400
 _COMMENT = re.compile(r"(?m)(?:^|\s)(?:#(?!!)|//)[^\n]*")
 
 
@@ -40,7 +43,7 @@ def uses_in_text(text: str, named: Iterable[tuple[str, str]]) -> bool:
             return True  # it stands in another field, too
     if not finds and not names:
         return False
-    if any(_is_started(text, find) for find in finds):
+    if any(_is_started(text, find) or _is_used(text, find) for find in finds):
         return True
     runs = RUNNER.search(text) is not None
     if runs and (_READS_ITSELF.search(text) or any(find.how is How.ECHO for find in finds)):
@@ -56,6 +59,23 @@ def _is_started(text: str, find: Find) -> bool:
     before = text[left : find.start]
     alone = not before.rpartition("\n")[2].strip(" \t\"'+-")
     return (not alone or find.how is How.ECHO) and is_run(before, len(before), Quoted(before))
+
+
+def _is_used(text: str, find: Find) -> bool:
+    """Whether the value itself is part of a path, or stands among what a call takes that runs, loads or reaches it."""
+    if find.block or says_itself(text, find.start, find.end, hows=(How.NAME,)):
+        return False
+    before = text[max(0, find.start - _MOST_OF_CALL) : find.start]
+    line = before.rpartition("\n")[2]
+    if _HEADER_OR_ADDRESS.search(line) and says_itself(text, find.start, find.end, hows=(How.CONTEXT,)):
+        return False  # a program's option says less: which program it is, is not looked at here
+    if is_in_path(text, find.start, find.end) or _TAKES_FIRST.search(before):
+        return True
+    runners = list(RUNNER.finditer(before))
+    if not runners:
+        return False
+    between = before[runners[-1].end() :]
+    return "\n" not in between or between.count("(") + between.count("[") > between.count(")") + between.count("]")
 
 
 def _mentioned(text: str, finds: list[Find], names: set[str], *, runs: bool) -> bool:

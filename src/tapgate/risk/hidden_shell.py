@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tapgate.masking.assignments import How
 from tapgate.masking.mask import hidden_finds
@@ -44,7 +45,10 @@ _FILTERS = names(
     " md5sum md5 cksum grep pbcopy xclip xsel wl-copy fold nl tac column jq iconv gzip"
 )
 _TAKES_INPUT = re.compile(r"(?:.*-)?(?:stdin|with-token)|--passphrase-fd(?:=.*)?|.*=/dev/stdin|@-")
-_PASSWORD_READERS = names("chpasswd passwd docker podman gh glab sudo vault kubectl pass secret-tool security")
+_PASSWORD_READERS = names(
+    "chpasswd passwd docker podman gh glab sudo vault kubectl pass secret-tool security databricks npm fly flyctl doctl"
+    " vercel wrangler heroku supabase"
+)
 _CLIENTS = names("curl wget http https xh httpie")
 _CLIENT_DATA = names(
     "-d --data --data-raw --data-binary --data-urlencode --data-ascii --json -F --form --form-string -H --header -u"
@@ -72,8 +76,23 @@ _SECRET_TAKERS = {
 }
 """Programs that take a secret behind one of these words."""
 _PASSWORD_TOOLS = names(
-    "mysql mysqldump mysqladmin mariadb redis-cli valkey-cli mongosh mongo sshpass htpasswd openssl gpg grep"
+    "mysql mysqldump mysqladmin mysqlimport mysqlcheck mariadb mariadb-dump mariadb-admin redis-cli valkey-cli mongosh"
+    " mongo mongodump mongorestore sshpass htpasswd openssl gpg zip unzip 7z 7za rar unrar sqlcmd bcp smbclient"
+    " rpcclient ldapsearch ldapadd ldapmodify ldapdelete ldapwhoami ldappasswd ldapcompare keytool"
 )
+_SEARCHES = names("grep egrep fgrep rg ag ack jq yq")
+"""Programs that look for their operands, or print them: they run none."""
+_LOGINS = frozenset(_SECRET_TAKERS) | names("helm nerdctl buildah skopeo oras crane huggingface-cli hf")
+_LOGIN_OR_QUERY = re.compile(r"://(?:[^\s/?#@]*|[^\s?#]*\?\S*)\Z")
+_FILE_TOOLS = names(
+    "rm rmdir unlink shred cp mv ln install touch mkdir chmod chown chgrp cat tee tar rsync scp dd truncate"
+)
+"""Programs whose operands are files, whatever they are called."""
+_GIT_VERBS = names(
+    "push pull fetch clone checkout switch restore reset merge rebase cherry-pick revert rm mv add branch tag worktree"
+    " apply am"
+)
+_GIT_TEXTS = names("-c -m --message -S -G --grep")
 _NAMES_PROGRAM = {
     "make": "",
     "gmake": "",
@@ -122,14 +141,14 @@ _RUN_OPTIONS = names(
     "-f --file -x -S --script --entrypoint --config -K --rcfile --init-file -r --require --import -m -C --exec -o"
 )
 """Options whose value is run, loaded or written, whatever it looks like."""
+_SED_SCRIPT = re.compile(r"-[a-zA-Z]*f|-[a-zA-Z]*e.|--(?:file|expression=)")  # a script that is not looked at
 _SED = re.compile(r"(?:s(.)(?:(?!\1).)*\1(?:(?!\1).)*\1[gpiI0-9]*|[\d,$]*[pd]|/[^/]*/[pd])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Pieces:
-    """What is hidden: how it was found, by the number of its stand-in, and the names that hold it."""
+    """The names that hold what is hidden."""
 
-    hows: tuple[How, ...]
     names: frozenset[str]
 
     def bare(self, text: str) -> bool:
@@ -138,10 +157,6 @@ class _Pieces:
 
     def is_explained(self, text: str, start: int, end: int) -> bool:
         return not is_in_host(text, start, end) and says_itself(text, start, end)
-
-    def only_shapes(self, text: str) -> bool:
-        numbers = [int(match[1]) for match in _STAND_IN.finditer(text)]
-        return all(number < len(self.hows) and self.hows[number] is How.SHAPE for number in numbers)
 
     def mentions(self, text: str) -> bool:
         return any(re.search(rf"(?<![\w-]){re.escape(name)}(?!\w)", text) for name in self.names)
@@ -179,24 +194,24 @@ def runs_in_shell(text: str, *, home: str, project: str, as_command: bool = True
 
 def _with_stand_ins(text: str, also: Iterable[str], *, as_command: bool) -> tuple[str, _Pieces | None]:
     finds = hidden_finds(text, as_command=as_command)[:_MOST_FINDS]
-    spans = [(find.start, find.end, find.how) for find in finds]
+    spans = [(find.start, find.end) for find in finds]
     for value in also:
         start = text.find(value)
         while start >= 0 and len(spans) < _MOST_FINDS:
             end = start + len(value)
-            if not any(left < end and start < right for left, right, _ in spans):
-                spans.append((start, end, How.NAME))
+            if not any(left < end and start < right for left, right in spans):
+                spans.append((start, end))
             start = text.find(value, end)
     if not spans:
         return text, None
     spans.sort()
-    held = frozenset(name_before(text, start) for start, _, _ in spans) - {""}
+    held = frozenset(name_before(text, start) for start, _ in spans) - {""}
     parts = []
     end = 0
-    for number, (start, stop, _) in enumerate(spans):
+    for number, (start, stop) in enumerate(spans):
         parts += [text[end:start], f"{STAND_IN}{number:03}Zz"]
         end = stop
-    return "".join([*parts, text[end:]]).replace(UNKNOWN, " "), _Pieces(tuple(how for _, _, how in spans), held)
+    return "".join([*parts, text[end:]]).replace(UNKNOWN, " "), _Pieces(held)
 
 
 def _runs(call: Call, pieces: _Pieces) -> bool:
@@ -239,7 +254,7 @@ def _runs_by_streams(call: Call, pieces: _Pieces) -> bool:
     if call.stdin is None and any(pieces.taints(feed) for feed in call.feeds):
         return True  # what it makes of the hidden value goes into a file
     texts = (*(call.texts if call.name in _PRINTS else ()), call.stdin or "")
-    return any(pieces.bare(text) and not pieces.only_shapes(text) for text in texts)
+    return any(pieces.bare(text) for text in texts)
 
 
 def _runs_input(call: Call, pieces: _Pieces) -> bool:
@@ -263,15 +278,19 @@ def _runs_input(call: Call, pieces: _Pieces) -> bool:
         return not _is_harmless_sed(call) and (uses_in_text(call.stdin, ()) or any(map(RUNNER.search, codes)))
     if call.name in _ENTERED or call.name in _FILTERS or call.wraps or call.via[-1:] == ("sudo",):
         return False  # sudo itself asks for a password there
-    if not pieces.bare(call.stdin) or pieces.only_shapes(call.stdin):
+    if not pieces.bare(call.stdin):
         return False
     takes = any(_TAKES_INPUT.fullmatch(text) for text in call.texts)
     return not (takes or call.name in _PASSWORD_READERS or call.name in _PRINTS)
 
 
 def _is_harmless_sed(call: Call) -> bool:
-    scripts = [text for text in call.texts if not text.startswith("-")]
-    return call.name in ("sed", "gsed") and all(map(_SED.fullmatch, scripts))
+    """Whether all of its scripts replace, print or delete: none of these runs anything."""
+    if call.name not in ("sed", "gsed") or any(map(_SED_SCRIPT.match, call.texts)):
+        return False
+    given = [text for before, text in pairwise(call.texts) if before in ("-e", "--expression")]
+    scripts = given or [text for text in call.texts if not text.startswith("-")][:1]
+    return all(map(_SED.fullmatch, scripts))
 
 
 def _runs_words(call: Call, pieces: _Pieces) -> bool:
@@ -335,21 +354,39 @@ def _is_known_data(call: Call, number: int, line: str, pieces: _Pieces) -> bool:
         return False
     if call.name in CODE_FLAGS and number == _script(call):
         return False
+    if call.name in _FILE_TOOLS or (call.name == "git" and any(text in _GIT_VERBS for text in call.texts[:4])):
+        return (call.name == "git" and before in _GIT_TEXTS) or _is_login_of_address(word)
+    if call.name == "git" and (before in _GIT_TEXTS or "grep" in call.texts[:3]):
+        return True
     names_program = None if _SETTING.match(word) else _NAMES_PROGRAM.get(call.name)
     if names_program is not None and not word.startswith("-") and not before.startswith("-"):
         verbs = names_program.split()
         if not verbs or any(text in verbs for text in call.texts[:3]):
-            return "://" in word
-    if all(_explained_in(line, match[0], pieces) for match in _STAND_IN.finditer(word)):
+            return _is_login_of_address(word)
+    if all(pieces.is_explained(word, *match.span()) for match in _STAND_IN.finditer(word)):
         return True
+    if before.startswith("-") or call.name in _CLIENTS or _is_login(call):
+        hows = (How.NAME, How.CONTEXT) if call.name in _PASSWORD_TOOLS or _is_login(call) else (How.NAME,)
+        if all(_explained_in(line, match[0], hows) for match in _STAND_IN.finditer(word)):
+            return True
     if call.name in _CLIENTS:
         return "://" in word or before in _CLIENT_DATA or any(word.startswith(f"{flag}=") for flag in _CLIENT_DATA)
-    if call.name in _PRINTS or (pieces.only_shapes(word) and before not in _RUN_OPTIONS):
+    if call.name in _PRINTS or call.name in _SEARCHES or _is_harmless_sed(call) or _is_login_of_address(word):
         return True
     if call.name in _PASSWORD_TOOLS:
-        return before.startswith("-") or word.startswith("-") or call.name in ("grep", "htpasswd")
+        return before.startswith("-") or word.startswith("-") or call.name == "htpasswd"
     verbs_taken = _SECRET_TAKERS.get(call.name, "").split()
-    return any(text in verbs_taken for text in call.texts[:3]) and (before.startswith("-") or "=" in word)
+    return any(text in verbs_taken for text in call.texts[:3]) and before not in _RUN_OPTIONS
+
+
+def _is_login(call: Call) -> bool:
+    """`docker login -p …`, `az login -p …`, `helm registry login -p …`."""
+    return "login" in call.texts[:3] and call.name in _LOGINS
+
+
+def _is_login_of_address(word: str) -> bool:
+    """Whether all that is hidden in this address is its user, its password or a part of its query."""
+    return "://" in word and all(_LOGIN_OR_QUERY.search(word, 0, match.start()) for match in _STAND_IN.finditer(word))
 
 
 def _script(call: Call) -> int:
@@ -360,6 +397,6 @@ def _script(call: Call) -> int:
     return next((number for number, word in enumerate(call.texts) if not word.startswith("-")), -1)
 
 
-def _explained_in(line: str, stand_in: str, pieces: _Pieces) -> bool:
+def _explained_in(line: str, stand_in: str, hows: tuple[How, ...]) -> bool:
     places: Iterator[re.Match[str]] = re.finditer(re.escape(stand_in), line)
-    return all(pieces.is_explained(line, *place.span()) for place in places)
+    return all(not is_in_host(line, *place.span()) and says_itself(line, *place.span(), hows=hows) for place in places)

@@ -104,16 +104,17 @@ def whole_of(request: Request, context: Context, setting: DisplayOptions) -> tup
     Raises TooLargeError where no file can hold it: hidden characters are longer when they are spelled out.
     """
     name = "".join(character for character in request.call.tool if character.isalnum())[:30] or "request"
-    is_command = False
     if setting.is_brief:
-        suffix, pieces = ".txt", iter([f"tool: {request.call.tool}\n{gist_of(request)}", *_buttons(request)])
+        suffix = ".txt"
+        pieces = _shown([f"tool: {request.call.tool}\n{gist_of(request)}", *_buttons(request)], setting)
     else:
         content = content_of(request, setting, most=None)
-        suffix, is_command = content.suffix, content.is_command
+        suffix = content.suffix
         links = [f"{link.path}: {link.says}" if link.path else link.says for link in context.links]
-        pieces = _json(request, links, setting) if suffix == ".json" else _text(content, request, links, setting)
-    if setting.mask:
-        pieces = mask_pieces(pieces, as_command=is_command)
+        if suffix == ".json":
+            pieces = _shown(_json(request, links, setting), setting)
+        else:
+            pieces = _text(content, request, links, setting)
     data = bytearray()
     for piece in _at_line_ends(pieces):  # in pieces, so that other threads get their turn in between
         data += folded(piece, diff=suffix == ".diff").encode("utf-8", "backslashreplace")
@@ -123,18 +124,23 @@ def whole_of(request: Request, context: Context, setting: DisplayOptions) -> tup
 
 
 def _text(content: Content, request: Request, links: list[str], setting: DisplayOptions) -> Iterator[str]:
+    """Each part is masked by itself, as on a card: a quote in one would turn those of another inside out."""
     lines = [content.head] if content.head else []
     lines += content.asides
     for line in lines:
-        yield from _slices(f"{line}\n")
+        yield from _shown(_slices(f"{line}\n"), setting)
     if lines:
         yield "\n"
-    yield from _slices(content.body)
+    yield from _shown(_slices(content.body), setting, as_command=content.is_command)
     for name, value in _circumstances(request, setting):
         if value:
-            yield from _slices(f"\n\n{name}: {value}")
-    yield from (f"\n\nlink: {link}" for link in links)
-    yield from _buttons(request)
+            yield from _shown(_slices(f"\n\n{name}: {value}"), setting)
+    for part in (*(f"\n\nlink: {link}" for link in links), *_buttons(request)):
+        yield from _shown([part], setting)
+
+
+def _shown(pieces: Iterable[str], setting: DisplayOptions, *, as_command: bool = False) -> Iterator[str]:
+    return mask_pieces(pieces, as_command=as_command) if setting.mask else iter(pieces)
 
 
 def _json(request: Request, links: list[str], setting: DisplayOptions) -> Iterator[str]:
