@@ -8,7 +8,7 @@ from tapgate.desk import batches
 from tapgate.desk.case import Case
 from tapgate.desk.desk import Desk
 from tapgate.desk.index import By
-from tapgate.desk.matching import Report
+from tapgate.desk.matching import ReportMeaning
 from tapgate.model import NO_DRAFT, Phase, Ran, Verdict
 
 
@@ -107,5 +107,9 @@ def _check_calls(case: Case, check: Callable[..., None]) -> None:
             is_other = one.answer is not None and (bool(one.edited_as) or not is_allowed(one))
             return is_unheard(one) and one.request.call.fingerprint == call and is_other
 
-        for report, holds in ((Report.ALLOWED, allowed), (Report.OPEN, opened), (Report.REFUSED, refused)):
+        for report, holds in (
+            (ReportMeaning.ALLOWED, allowed),
+            (ReportMeaning.OPEN, opened),
+            (ReportMeaning.REFUSED, refused),
+        ):
             check(By.CALL, (uid, call), holds, report)

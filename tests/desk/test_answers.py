@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tapgate.desk.desk import CHANGED, Desk
+from tapgate.desk.answers import CHANGED
+from tapgate.desk.desk import Desk
 from tapgate.desk.effects import AnswerTap, AskText, Edit, Effect, Record, Reply, Retract, Say
 from tapgate.desk.events import (
     Asked,

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from tapgate.desk import words
+from tapgate.desk.callers import LATE_S, LEAVE_S
 from tapgate.desk.case import UNDELIVERED_S
-from tapgate.desk.desk import LATE_S, LEAVE_S, Desk
+from tapgate.desk.desk import Desk
 from tapgate.desk.effects import (
     AnsweredEntry,
     AnswerTap,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from tapgate.desk.answers import CHANGED, JUST_CHANGED, REPLACED
 from tapgate.desk.cases import MOST_COPIES
-from tapgate.desk.desk import CHANGED, JUST_CHANGED, REPLACED
 from tapgate.desk.effects import AskText, CopyEntry, Edit, Effect, Post, Record, Say, ShownEntry, Withdraw
 from tapgate.desk.events import (
     Asked,

@@ -8,8 +8,9 @@ import pytest
 
 from tapgate.agents.registry import parse_request
 from tapgate.desk import words
+from tapgate.desk.answers import CHANGED, JUST_CHANGED
 from tapgate.desk.case import ADOPT_S, UNDELIVERED_S
-from tapgate.desk.desk import CHANGED, JUST_CHANGED, Desk
+from tapgate.desk.desk import Desk
 from tapgate.desk.effects import (
     AnswerTap,
     CopyEntry,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tapgate.desk.desk import LATE_S, Desk
+from tapgate.desk.callers import LATE_S
+from tapgate.desk.desk import Desk
 from tapgate.desk.effects import Edit, Effect, Record, Reply
 from tapgate.desk.events import (
     Asked,

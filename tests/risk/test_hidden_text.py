@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from tapgate.desk.answers import CHANGED
 from tapgate.desk.case import SHOW_HIDDEN
-from tapgate.desk.desk import CHANGED
 from tapgate.desk.effects import ShowHidden
 from tapgate.desk.people import NOT_SHOWN
 from tapgate.masking.mask import hidden_finds, mask_text
@@ -70,7 +70,7 @@ def test_what_lasts_takes_a_second_tap_too() -> None:
 
 def test_an_edited_text_with_that_risk_takes_a_second_tap_and_back_leads_to_it() -> None:
     table = Table()
-    table.desk._assess = lambda request: (HIDDEN_RISK,) if "hidden" in str(request.input) else ()
+    table.desk.state.assess = lambda request: (HIDDEN_RISK,) if "hidden" in str(request.input) else ()
     request = table.open(make_request())
     table.prompt(request, table.tap(request, "Edit…"))
     table.reply("run hidden", to=30)

@@ -260,6 +260,7 @@ def recall(memory: Remembered, now: Instant) -> Case:
         asked=Instant(now.mono - (now.wall - asked_at), asked_at),
         deadline=now.mono + left_s,
         chats=memory.chats,
+        phase=Phase.OPEN if memory.outcome is None else Phase.SETTLED,
         caller_here=False,
         copies=dict(memory.copies),
         prompts=dict(memory.prompts),
@@ -274,7 +275,6 @@ def recall(memory: Remembered, now: Instant) -> Case:
         case.edited_as = edited_fingerprint(memory.request, memory.answer)
         case.answered = Instant(now.mono - max(0.0, now.wall - memory.answer.at), memory.answer.at)
     if memory.outcome is not None:
-        case.phase = Phase.SETTLED
         case.from_journal = True
         case.answer = slimmed_answer(memory.request, memory.answer)
         case.request = slimmed(memory.request)

@@ -15,7 +15,7 @@ from tapgate.desk.case import Case
 from tapgate.desk.effects import CopyEntry, Edit, Effect, Post, Record, ShownEntry, Sound, Withdraw
 from tapgate.desk.events import Edited, EditRefused
 from tapgate.desk.index import By, Index
-from tapgate.desk.matching import Kin, Report
+from tapgate.desk.matching import Kin, ReportMeaning
 from tapgate.desk.people import Roster
 from tapgate.desk.retries import Retries
 from tapgate.desk.soundings import Soundings
@@ -50,10 +50,10 @@ class Cases:
         self._handed_out.update((case.request.id, case) for case in found)
         return found
 
-    def reported(self, uid: int, fingerprint: str, report: Report) -> Iterable[Case]:
+    def reported(self, uid: int, fingerprint: str, report: ReportMeaning) -> Iterable[Case]:
         """Those for which a report of this call would have that meaning, oldest first."""
         key = (uid, fingerprint)
-        if report is Report.OPEN:  # no case opens a second time, so they stand in the order in which they came
+        if report is ReportMeaning.OPEN:  # no case opens a second time, so they stand in the order in which they came
             return self.each(self.up_to_date().iterate(By.CALL, key, report))
         return self.find(By.CALL, key, report)
 
@@ -182,9 +182,8 @@ class Cases:
     def is_current_in(self, case: Case, chat_id: int) -> bool:
         return any(copy.chat_id == chat_id and self.shows_current(case, copy) for copy in case.copies)
 
-    def edited(self, event: Edited) -> list[Effect]:
-        case = self.get(event.request_id)
-        if case is None or event.copy not in case.copies:
+    def edited(self, case: Case, event: Edited) -> list[Effect]:
+        if event.copy not in case.copies:
             return []
         case.copies[event.copy] = max(event.version, case.copies[event.copy])
         if self.shows_current(case, event.copy):
@@ -193,10 +192,9 @@ class Cases:
             return [Record(case.request.id, ShownEntry(case.request.id, event.copy, event.version))]
         return []
 
-    def refused(self, event: EditRefused, now: float) -> list[Effect]:
+    def refused(self, case: Case, event: EditRefused, now: float) -> list[Effect]:
         """The copy stays behind and is tried again later; meanwhile a new message shows the card as it stands."""
-        case = self.get(event.request_id)
-        if case is None or event.copy not in case.copies or event.version < case.version:
+        if event.copy not in case.copies or event.version < case.version:
             return []  # a newer version is on its way there, and will be confirmed or refused itself
         if self.shows_current(case, event.copy):
             return []  # only its place among the others could not be told

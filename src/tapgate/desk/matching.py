@@ -14,7 +14,7 @@ PLAIN_ALLOW = "a"
 START_SLACK_S = 1.5  # between a tool's real start and the one reckoned back from its report
 
 
-class Report(Enum):
+class ReportMeaning(Enum):
     """What a report that a call ran to its end can mean for a case."""
 
     ALLOWED = "the phone allowed it"
@@ -22,20 +22,22 @@ class Report(Enum):
     REFUSED = "the phone refused it, or put another text in, while it was running"
 
 
-def reports_of(case: Case) -> Iterator[tuple[str, Report]]:
+def reports_of(case: Case) -> Iterator[tuple[str, ReportMeaning]]:
     """The calls, by their fingerprints, whose reports could be about this case, and what each would mean."""
     if case.ran is not Ran.UNKNOWN:
         return
     asked, answer = case.request.call.fingerprint, case.answer
     if answer is not None and answer.decision.verdict is Verdict.ALLOW:
-        yield case.edited_as or asked, Report.ALLOWED
+        yield case.edited_as or asked, ReportMeaning.ALLOWED
     if case.is_open():
-        yield asked, Report.OPEN
+        yield asked, ReportMeaning.OPEN
     if answer is not None and (case.edited_as or answer.decision.verdict is Verdict.DENY):
-        yield asked, Report.REFUSED
+        yield asked, ReportMeaning.REFUSED
 
 
-def match_ended(find: Callable[[Report], Iterable[Case]], event: ToolEnded, now: Instant) -> tuple[Case | None, Ran]:
+def match_ended(
+    find: Callable[[ReportMeaning], Iterable[Case]], event: ToolEnded, now: Instant
+) -> tuple[Case | None, Ran]:
     """The request under which this call was asked, and what is known about it now.
 
     The permission event carries no call id. Identical calls are told apart by time: a report says how long the tool
@@ -48,13 +50,13 @@ def match_ended(find: Callable[[Report], Iterable[Case]], event: ToolEnded, now:
     """
     ran = Ran.FAILED if event.failed else Ran.OK
     began = None if event.duration_s is None else now.mono - event.duration_s
-    for case in find(Report.ALLOWED):
+    for case in find(ReportMeaning.ALLOWED):
         if _is_asked_before(case, began):
             return case, Ran.AGAINST if _crossed(case, began) else ran
-    for case in find(Report.OPEN):
+    for case in find(ReportMeaning.OPEN):
         if _is_asked_before(case, began):
             return case, ran
-    for case in find(Report.REFUSED):
+    for case in find(ReportMeaning.REFUSED):
         if case.answered is None or began is None or not _is_asked_before(case, began):
             continue
         if began <= case.answered.mono + START_SLACK_S:

@@ -6,11 +6,10 @@ import unicodedata
 from enum import Enum
 
 from tapgate.cards.characters import BLANK
-from tapgate.desk import words
 from tapgate.desk.case import Case
 from tapgate.desk.people import why_not
 from tapgate.masking.mask import has_mask, mask_text
-from tapgate.model import Person, Phase
+from tapgate.model import Person
 
 MOST_EDITED = 1500  # of a changed text, as room_of counts it: a card must show all of it, and what it was
 _ODD_ROOM = 9  # what cannot be seen is spelled out, as ⟨U+202E⟩
@@ -35,10 +34,8 @@ def meaning_of(text: str) -> Meaning:
     return Meaning.NO if word in _NO else Meaning.WORDS
 
 
-def why_unheard(case: Case, person: Person, text: str, *, is_stopping: bool) -> str | None:
-    """Why a text from this person changes nothing; None where it counts."""
-    if case.phase is not Phase.OPEN:
-        return words.too_late(case.card())
+def why_unheard(person: Person, text: str, *, is_stopping: bool) -> str | None:
+    """Why a text from this person about an open request changes nothing; None where it counts."""
     if is_stopping:
         return "tapgate is stopping; answer at the terminal."
     if not text:
