@@ -42,10 +42,10 @@ def shop(world: World) -> Path:
     return shop
 
 
-def ask(world: World, shop: Path, tool: str, fields: dict[str, Any]) -> Message:
+def ask(world: World, shop: Path, tool: str, fields: dict[str, Any], *, agent: str = "claude") -> Message:
     """The card for this call, as the phone shows it; the call is denied at once so that the next one can come."""
     event = event_bytes(tool=tool, tool_input=fields, suggestions=(), cwd=str(shop))
-    caller = world.ask(event, CLAUDE_PROJECT_DIR=str(shop))
+    caller = world.ask(event, agent=agent, CLAUDE_PROJECT_DIR=str(shop))
     card = world.open_card()
     world.tap(card, "Deny")
     world.says(card, "Denied")
@@ -105,7 +105,7 @@ def test_command_that_writes_through_a_link_shows_the_target_and_its_risk(world:
 def test_patch_through_a_link_shows_the_target_and_its_risk(world: World, shop: Path) -> None:
     """apply_patch names its files inside of the patch; links on the way to them are followed, too."""
     patch = "*** Begin Patch\n*** Add File: docs/authorized_keys\n+key\n*** End Patch"
-    card = ask(world, shop, "apply_patch", {"command": patch})
+    card = ask(world, shop, "apply_patch", {"command": patch}, agent="codex")
     assert "a link to ~/.ssh/authorized_keys" in card["text"]
     assert "Changes where your keys and sign-ins are kept" in card["text"]
 

@@ -22,7 +22,6 @@ if TYPE_CHECKING:  # imported where it is used: other commands must not wait for
 PATIENCE_S = 5.0
 EVERY_S = 2.0
 MOST_SESSIONS = 8
-_TITLES = {"claude": "Claude Code", "codex": "Codex"}
 
 
 def status(
@@ -111,12 +110,14 @@ def describe(found: dict[str, Any], *, now: float) -> list[str]:
     sessions = found.get("sessions")
     if sessions is None:
         return lines
+    from tapgate.agents.registry import title_of
+
     lines.append(f"sessions: {len(sessions) or 'none heard from'}")
     for session in sessions[:MOST_SESSIONS]:
         waiting = f", {session['open_requests']} open" if session["open_requests"] else ""
         lines.append(
             f"          {printable(Path(session['project']).name) or 'somewhere'} · "
-            f"{_TITLES.get(session['agent'], printable(session['agent']))} · "
+            f"{printable(title_of(session['agent']))} · "
             f"{span(now - session['last_at'])} ago{waiting}"
         )
     if len(sessions) > MOST_SESSIONS:

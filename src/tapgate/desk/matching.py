@@ -62,12 +62,12 @@ def _crossed(case: Case, began: float | None) -> bool:
 def supersedes(newer: Request, older: Request) -> bool:
     """Whether the agent can only ask `newer` once `older` has been answered somewhere.
 
-    Calls of one session may be asked in parallel, but Bash calls come one by one, and a new prompt begins after the
-    last one's calls are done.
+    Calls of one session may be asked in parallel, but those of some tools come one by one, and a new prompt begins
+    after the last one's calls are done.
     """
     if newer.call.agent_id != older.call.agent_id or newer.event != older.event:
         return False
-    if newer.caller.agent == "claude" and newer.call.tool == older.call.tool == "Bash":
+    if newer.tool.one_by_one and newer.call.tool == older.call.tool:
         return True
     prompts = {newer.prompt_id, older.prompt_id}
     return not newer.call.agent_id and len(prompts) == 2 and "" not in prompts
