@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tapgate.agents.registry import parse_request
+from tapgate.agents.registry import BUILT_IN, parse_request
 from tapgate.desk.events import Tapped
-from tapgate.model import NO_UID, Caller, Choice, Copy, Instant, Person, Request, Tap
+from tapgate.model import NO_UID, UNKNOWN_TOOL, Caller, Choice, Copy, Instant, Person, Request, Tap, ToolUse
 
 ADA = Person(user_id=1001, chat_id=1001, name="Ada")
 BOB = Person(user_id=1002, chat_id=1002, name="Bob")
@@ -54,8 +55,11 @@ def event_bytes(
 
 
 def make_request(
-    number: int = 1, *, agent: str = "claude", deadline_s: float = 590.0, uid: int = NO_UID, **fields: Any
+    number: int = 1, *, agent: str = "", deadline_s: float = 590.0, uid: int = NO_UID, **fields: Any
 ) -> Request:
+    """Of Claude Code, or of the agent that has this tool."""
+    owners = [one.name for one in BUILT_IN.values() if fields.get("tool") in one.tools]
+    agent = agent or next(iter(owners), "claude")
     caller = Caller(
         agent=agent,
         deadline_s=deadline_s,
@@ -66,6 +70,12 @@ def make_request(
         uid=uid,
     )
     return parse_request(request_id(number), caller, event_bytes(**fields))
+
+
+def tool_use(name: str, fields: Mapping[str, Any]) -> ToolUse:
+    """A call of this tool, of whichever built-in agent has it."""
+    tools = [agent.tools[name] for agent in BUILT_IN.values() if name in agent.tools]
+    return ToolUse(name, fields, tools[0] if tools else UNKNOWN_TOOL)
 
 
 def with_deadline(request: Request, deadline_s: float) -> Request:

@@ -6,10 +6,13 @@ model ← agents, desk, shell, risk, masking, cards ← journal, telegram, daemo
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
+
+from tapgate.agents.registry import BUILT_IN
 
 ROOT = Path(__file__).parent.parent / "src" / "tapgate"
 
@@ -298,7 +301,7 @@ PURE = {
     "tapgate.telegram.forms": {"collections.abc", "dataclasses", "itertools", "json", "pathlib", "re", "typing"},
     "tapgate.telegram.content": {"collections.abc", "json", "pathlib", "re"},
     "tapgate.telegram.markdown": {"re"},
-    "tapgate.telegram.hidden": {"collections.abc", "typing"},
+    "tapgate.telegram.hidden": {"dataclasses"},
     "tapgate.telegram.keyboard": {"collections.abc", "dataclasses"},
     "tapgate.telegram.prompts": {"dataclasses"},
     "tapgate.telegram.steps": {"collections.abc", "dataclasses", "difflib", "json", "typing"},
@@ -487,3 +490,69 @@ def test_one_class_per_name() -> None:
     for name in ("PermissionRequest", "Journal"):
         shared.pop(name, None)
     assert not shared
+
+
+# Names of agents and tools
+
+TOOLS = {name for agent in BUILT_IN.values() for name in agent.tools}
+AGENTS = re.compile("|".join(rf"\b{word}\b" for agent in BUILT_IN.values() for word in (agent.name, agent.title)), re.I)
+NAMES_AGENTS = {
+    "tapgate.agents": "here they belong",
+    "tapgate.simulator": "it stands for another company's server",
+    "tapgate.config": "a setting of one agent has its name",
+    "tapgate.hook": "the agent that is meant where none is named; hooks in people's settings name none",
+    "tapgate.hooks": "the agents' settings files, not moved to their folders yet",
+    "tapgate.cli.hooks": "the same, as a command",
+    "tapgate.cli.wizard": "the same, as a question",
+    "tapgate.cli.probe": "it registers hooks, and sends what each agent would send",
+    "tapgate.cli.demo": "it plays Claude Code: it takes that one's variables out of the environment",
+    "tapgate.doctor.support": "what the agents' versions do with hooks, not moved to their folders yet",
+    "tapgate.risk": "programs on a command line, and directories whose files change what an agent may do",
+    "tapgate.shell.words": "directories that variables of the environment stand for",
+}
+NAMES_TOOLS = {
+    ("tapgate.cli.samples", "*"): "it plays Claude Code",
+    ("tapgate.cli.probe", "Bash"): "it sends what an agent would send",
+    ("tapgate.risk.assess", "apply_patch"): "it is a program on command lines, too",
+    ("tapgate.telegram.markdown", "shell"): "a language of code blocks",
+}
+
+
+def strings_in(source: str) -> set[str]:
+    """Every text in the code that is not a docstring: what is compared, looked up or shown."""
+    tree = ast.parse(source)
+    alone = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return {
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in alone
+    }
+
+
+def test_no_agent_is_named_outside_of_its_folder() -> None:
+    """A new agent is one folder: whatever else would have to know its name would be forgotten there."""
+    named = {name: sorted(filter(AGENTS.search, strings_in(source))) for name, source in SOURCES.items()}
+    faults = [f"{name}: {texts}" for name, texts in named.items() if texts and not within(name, NAMES_AGENTS)]
+    assert not faults, "\n".join(faults)
+    unused = [part for part in NAMES_AGENTS if not any(within(name, [part]) for name, texts in named.items() if texts)]
+    assert unused in ([], ["tapgate.simulator"]), "these need no exception any more"
+
+
+def test_no_tool_is_named_outside_of_its_agents_table() -> None:
+    """What a tool does is told by its row; a name elsewhere would hold for one agent only."""
+    named = {
+        (module, text)
+        for module, source in SOURCES.items()
+        if not within(module, ["tapgate.agents", "tapgate.simulator"])
+        for text in strings_in(source) & TOOLS
+    }
+    faults = [f"{module}: {text}" for module, text in named if not {(module, text), (module, "*")} & {*NAMES_TOOLS}]
+    assert not faults, "\n".join(sorted(faults))
+
+
+def test_a_name_is_seen_in_every_form() -> None:
+    assert strings_in('"""Claude Code"""\nif x == "Bash":\n    y = {"Edit": f"codex {z}"}') == {
+        "Bash",
+        "Edit",
+        "codex ",
+    }

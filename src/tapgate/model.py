@@ -115,6 +115,83 @@ class ToolCall:
     fingerprint: str
 
 
+class ToolKind(StrEnum):
+    """What a tool does, whatever its agent calls it. The fields that go with each are named in `Tool.names`."""
+
+    COMMAND = "command"  # command, timeout (in milliseconds), run_in_background
+    WRITE = "write"  # file_path, content
+    EDIT = "edit"  # file_path, old_string, new_string, replace_all
+    EDITS = "edits"  # file_path, edits (a list with the fields of EDIT)
+    NOTEBOOK = "notebook"  # notebook_path, cell_id, cell_type, edit_mode, new_source
+    PATCH = "patch"  # command (the patch)
+    READ = "read"  # file_path, offset, limit
+    FIND = "find"  # pattern, path: names of files
+    SEARCH = "search"  # pattern, path, glob: in files
+    LIST = "list"  # path, ignore
+    FETCH = "fetch"  # url, prompt
+    WEB_SEARCH = "web_search"  # query
+    TASK = "task"  # prompt, subagent_type: for another agent
+    SKILL = "skill"  # skill, args
+    PLAN = "plan"  # plan
+    ASK = "ask"  # questions
+    OTHER = "other"  # shown field by field; its risks are told from the fields' names
+
+
+CHANGES_FILES = frozenset({ToolKind.WRITE, ToolKind.EDIT, ToolKind.EDITS, ToolKind.NOTEBOOK})
+"""The kinds that change the one file that they name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One row of an agent's table: what a tool does, and how to read its input.
+
+    `names` tells which field of the input stands for a name above, where the agent calls it otherwise. A field that
+    means something else than the name above ("timeout" in seconds) must be given away: `{"timeout": ""}`.
+    """
+
+    kind: ToolKind = ToolKind.OTHER
+    title: str = ""  # what a card calls it; "" for its own name
+    editable: str = ""  # the field whose text a person may change before it is allowed
+    names: Mapping[str, str] = field(default_factory=dict)
+    one_by_one: bool = False  # the agent asks for the next call of it only when the one before has been answered
+
+
+UNKNOWN_TOOL = Tool()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUse:
+    """What a call would do, in neutral words: a tool's row together with this call's input."""
+
+    name: str  # the tool's, as the agent names it
+    input: Mapping[str, Json]
+    tool: Tool = UNKNOWN_TOOL
+
+    @property
+    def kind(self) -> ToolKind:
+        return self.tool.kind
+
+    def field_of(self, name: str) -> str:
+        """The input's field that stands for this name."""
+        return self.tool.names.get(name, name)
+
+    def value(self, name: str) -> Json:
+        """None where the input has no such field."""
+        return self.input.get(self.field_of(name))
+
+    @property
+    def command(self) -> Json:
+        """The command line, as a text or as a list of words. Tools of no known kind may have one, too."""
+        given = self.value("command")
+        return given if given is not None else self.input.get("command", self.input.get("cmd"))
+
+    @property
+    def path(self) -> str | None:
+        """The file or directory that the call names first."""
+        values = (self.value(name) for name in ("file_path", "notebook_path", "path"))
+        return next((value for value in values if isinstance(value, str)), None)
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     label: str
@@ -163,10 +240,17 @@ class Request:
     form: Form | None = None
     editable: str = ""  # the field of the input whose text a person may change before it is allowed
     shows_own_prompt: bool = False  # the agent asks at the terminal meanwhile, so waiting for the phone costs nobody
+    tool: Tool = UNKNOWN_TOOL
+    agent_title: str = ""
 
     @property
     def project(self) -> str:
         return self.caller.project or self.cwd
+
+    @property
+    def tool_use(self) -> ToolUse:
+        """Of the input as it is here: a changed input is another use."""
+        return ToolUse(self.call.tool, self.input, self.tool)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ from tapgate.errors import InputError
 MODULE = """
 from tapgate.agents.agent import Agent, Ignored
 
-AGENT = Agent(name="qwen", title="Qwen Code", parse=lambda id, caller, raw: Ignored("x"), render=lambda *_: b"")
-SECOND = Agent(name="qwen", title="Another", parse=AGENT.parse, render=AGENT.render)
-CLAUDE = Agent(name="claude", title="Not Claude Code", parse=AGENT.parse, render=AGENT.render)
+AGENT = Agent(name="qwen", title="Qwen Code", parse_event=lambda id, caller, raw: Ignored("x"), render=lambda *_: b"")
+SECOND = Agent(name="qwen", title="Another", parse_event=AGENT.parse_event, render=AGENT.render)
+CLAUDE = Agent(name="claude", title="Not Claude Code", parse_event=AGENT.parse_event, render=AGENT.render)
 NOTHING = 7
 """
 

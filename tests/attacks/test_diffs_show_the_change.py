@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tapgate.risk.assess import assess
-from tests.builders import event_bytes
+from tests.builders import event_bytes, tool_use
 from tests.e2e.world import Message, World, finish, new_world
 from tests.shown_diff import apply_block, read_fragments, unspelled
 
@@ -167,7 +167,7 @@ def test_filler_that_is_not_blank_must_be_seen_before_it_is_allowed(world: World
 
 
 def says_right_to_left(tool: str, fields: dict[str, Any]) -> bool:
-    risks = assess(tool, fields, cwd="/home/dev/shop", project="/home/dev/shop", home="/home/dev")
+    risks = assess(tool_use(tool, fields), cwd="/home/dev/shop", project="/home/dev/shop", home="/home/dev")
     return any(risk.name == "look-alike" and "right-to-left" in risk.sentence for risk in risks)
 
 

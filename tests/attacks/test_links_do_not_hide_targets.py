@@ -13,7 +13,7 @@ import pytest
 
 from tapgate.daemon.links import DiskLinks
 from tapgate.risk.assess import examine
-from tests.builders import event_bytes
+from tests.builders import event_bytes, tool_use
 from tests.e2e.world import Message, World, finish, new_world
 
 
@@ -44,10 +44,10 @@ def shop(world: World) -> Path:
     return shop
 
 
-def ask(world: World, shop: Path, tool: str, fields: dict[str, Any]) -> Message:
+def ask(world: World, shop: Path, tool: str, fields: dict[str, Any], *, agent: str = "claude") -> Message:
     """The card for this call, as the phone shows it; the call is denied at once so that the next one can come."""
     event = event_bytes(tool=tool, tool_input=fields, suggestions=(), cwd=str(shop))
-    caller = world.ask(event, CLAUDE_PROJECT_DIR=str(shop))
+    caller = world.ask(event, agent=agent, CLAUDE_PROJECT_DIR=str(shop))
     card = world.open_card()
     world.tap(card, "Deny")
     world.says(card, "Denied")
@@ -107,7 +107,7 @@ def test_command_that_writes_through_a_link_shows_the_target_and_its_risk(world:
 def test_patch_through_a_link_shows_the_target_and_its_risk(world: World, shop: Path) -> None:
     """apply_patch names its files inside of the patch; links on the way to them are followed, too."""
     patch = "*** Begin Patch\n*** Add File: docs/authorized_keys\n+key\n*** End Patch"
-    card = ask(world, shop, "apply_patch", {"command": patch})
+    card = ask(world, shop, "apply_patch", {"command": patch}, agent="codex")
     assert "a link to ~/.ssh/authorized_keys" in card["text"]
     assert "Changes where your keys and sign-ins are kept" in card["text"]
 
@@ -260,9 +260,8 @@ def said_about(home: Path, command: str) -> list[str]:
         (home / goal).touch() if name == "rc" else (home / goal).mkdir()
         (project / name).symlink_to(home / goal)
     with DiskLinks() as links:
-        found = examine(
-            "Bash", {"command": command}, cwd=str(project), project=str(project), home=str(home), links=links
-        )
+        use = tool_use("Bash", {"command": command})
+        found = examine(use, cwd=str(project), project=str(project), home=str(home), links=links)
     return [*(risk.sentence for risk in found.risks), *(link.says for link in found.links)]
 
 

@@ -461,8 +461,9 @@ def test_a_key_that_begins_in_the_file_does_not_hide_the_line_that_an_edit_puts_
         "old_string": "echo end\n",
         "new_string": f"{KEY_PROGRAM}\necho end\n",
     }
-    seen = change_of("Edit", fields, text, seen=OnDisk(0.0, size_bytes=len(text)))
-    card = prepared(make_request(tool="Edit", tool_input=fields, suggestions=()), Context(on_disk=seen))
+    request = make_request(tool="Edit", tool_input=fields, suggestions=())
+    seen = change_of(request.tool_use, text, seen=OnDisk(0.0, size_bytes=len(text)))
+    card = prepared(request, Context(on_disk=seen))
     assert is_honest(card, KEY_PROGRAM), shown(card)
 
 

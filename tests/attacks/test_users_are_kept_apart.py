@@ -20,7 +20,7 @@ import pytest
 
 from tapgate.risk.assess import assess
 from tapgate.wire import FrameKind, encode_frame
-from tests.builders import event_bytes, request_id
+from tests.builders import event_bytes, request_id, tool_use
 from tests.e2e.world import finish, new_world, read_line
 from tests.service.test_own_user import DAEMON, PYTHON, START, Own
 
@@ -217,7 +217,7 @@ SAYINGS = [
 def test_risks_are_named_by_the_home_of_the_caller(saying: str) -> None:
     """What the rules say with the caller's own home is what a card must say; this is what they say of it."""
     command = saying.format(home=ALICE_HOME)
-    named = assess("Bash", {"command": command}, cwd="/srv/shop", project="/srv/shop", home=ALICE_HOME)
+    named = assess(tool_use("Bash", {"command": command}), cwd="/srv/shop", project="/srv/shop", home=ALICE_HOME)
     assert bool(named) is (command not in ("npm test", "ls -la"))
 
 
@@ -228,7 +228,7 @@ def test_a_daemon_with_a_user_of_its_own_names_risks_by_the_home_of_the_caller(s
     for number, saying in enumerate(SAYINGS):
         command = saying.format(home=ALICE_HOME)
         fields = {"command": f"{command} # {number}"}
-        expected = assess("Bash", fields, cwd="/srv/shop", project="/srv/shop", home=ALICE_HOME)
+        expected = assess(tool_use("Bash", fields), cwd="/srv/shop", project="/srv/shop", home=ALICE_HOME)
         caller = shared.send(ALICE, event_bytes(tool_input=fields, cwd="/srv/shop", session=f"s{number}"))
         card = shared.world.open_card(f"# {number}")
         for risk in expected:

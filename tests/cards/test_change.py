@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tapgate.cards.change import change_of, changed_path
 from tapgate.model import OnDisk
+from tests.builders import tool_use
 from tests.shown_diff import apply_block, replaced, shows_a_change
 
 SEEN = OnDisk(at=0.0)
@@ -39,7 +40,7 @@ def as_the_agent_reads(text: str, edits: list[dict[str, Any]]) -> str:
 
 def check_edits(tool: str, text: str, edits: list[dict[str, Any]]) -> bool:
     fields = {"file_path": "/a", **edits[0]} if tool == "Edit" else {"file_path": "/a", "edits": edits}
-    found = change_of(tool, fields, text, seen=SEEN)
+    found = change_of(tool_use(tool, fields), text, seen=SEEN)
     now = as_the_agent_reads(text, edits)
     if not found.blocks:
         for edit in edits:
@@ -96,21 +97,21 @@ def test_what_is_shown_of_a_write_is_what_it_does() -> None:
     for _ in range(CASES):
         text = some_text(chance, 40)
         content = chance.choice([some_text(chance, 40), some_edit(chance, text)["new_string"], text, text + "\n"])
-        found = change_of("Write", {"content": content}, text, seen=SEEN)
+        found = change_of(tool_use("Write", {"content": content}), text, seen=SEEN)
         assert apply_block(text, found.diff) == content
         assert apply_block(text, found.brief) == content
         assert shows_a_change(found.diff) == shows_a_change(found.brief) == (text != content)
 
 
 def test_a_write_shows_each_line_of_old_and_new() -> None:
-    found = change_of("Write", {"content": "a\nB\nc\n"}, "a\nb\nc\n", seen=SEEN)
+    found = change_of(tool_use("Write", {"content": "a\nB\nc\n"}), "a\nb\nc\n", seen=SEEN)
     assert found.diff == " a\n-b\n+B\n c"
     assert (found.added, found.removed, found.unchanged) == (1, 1, 0)
 
 
 def test_a_write_of_a_long_file_has_a_brief_form_that_says_what_is_left_out() -> None:
     text = "".join(f"line {number}\n" for number in range(100))
-    found = change_of("Write", {"content": text.replace("line 50\n", "LINE\n")}, text, seen=SEEN)
+    found = change_of(tool_use("Write", {"content": text.replace("line 50\n", "LINE\n")}), text, seen=SEEN)
     assert found.brief.split("\n") == [
         "@@ 47 unchanged lines @@",
         *(" line 47", " line 48", " line 49", "-line 50", "+LINE", " line 51", " line 52", " line 53"),
@@ -121,26 +122,26 @@ def test_a_write_of_a_long_file_has_a_brief_form_that_says_what_is_left_out() ->
 
 @pytest.mark.parametrize(("old", "new"), [("a\n", "a"), ("a", "a\n"), ("", "a"), ("a", "")])
 def test_a_change_of_the_last_line_break_is_a_change(old: str, new: str) -> None:
-    found = change_of("Write", {"content": new}, old, seen=SEEN)
+    found = change_of(tool_use("Write", {"content": new}), old, seen=SEEN)
     assert found.added + found.removed > 0
 
 
 def test_an_edit_is_shown_in_its_place() -> None:
     text = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\n"
     fields = {"file_path": "/a", "old_string": "ive\nsi", "new_string": "IVE\nSI"}
-    found = change_of("Edit", fields, text, seen=SEEN)
+    found = change_of(tool_use("Edit", fields), text, seen=SEEN)
     assert found.blocks == ("@@ line 2 @@\n two\n three\n four\n-five\n-six\n+fIVE\n+SIx\n seven\n eight",)
     assert found.places == 1
 
 
 def test_an_edit_of_a_file_with_other_line_breaks_is_found() -> None:
     fields = {"file_path": "/a", "old_string": "a\nb", "new_string": "c"}
-    assert change_of("Edit", fields, "a\r\nb\r\n", seen=SEEN).places == 1
+    assert change_of(tool_use("Edit", fields), "a\r\nb\r\n", seen=SEEN).places == 1
 
 
 def test_edits_are_shown_one_after_another() -> None:
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "b", "new_string": "c", "replace_all": True}]
-    found = change_of("MultiEdit", {"file_path": "/a", "edits": edits}, "a\nb\n", seen=SEEN)
+    found = change_of(tool_use("MultiEdit", {"file_path": "/a", "edits": edits}), "a\nb\n", seen=SEEN)
     assert found.blocks == ("@@ line 1 @@\n-a\n+b\n b", "@@ line 1 @@\n-b\n+c\n-b\n+c")
 
 
@@ -160,7 +161,7 @@ def test_edits_are_shown_one_after_another() -> None:
     ],
 )
 def test_what_is_too_much_or_makes_no_sense_is_left_out(tool: str, fields: dict[str, Any], text: str) -> None:
-    found = change_of(tool, fields, text, seen=SEEN)
+    found = change_of(tool_use(tool, fields), text, seen=SEEN)
     assert (found.diff, found.brief, found.blocks) == ("", "", ())
 
 
@@ -176,4 +177,4 @@ def test_what_is_too_much_or_makes_no_sense_is_left_out(tool: str, fields: dict[
     ],
 )
 def test_only_a_call_that_changes_one_file_names_it(tool: str, fields: dict[str, Any], path: str) -> None:
-    assert changed_path(tool, fields) == path
+    assert changed_path(tool_use(tool, fields)) == path

@@ -12,6 +12,7 @@ import pytest
 from tapgate.daemon.links import MOST_HANGING, MOST_LINKS, DiskLinks, Walker
 from tapgate.risk.assess import examine
 from tapgate.risk.links import LinkEnd, Way
+from tests.builders import tool_use
 
 
 @pytest.fixture
@@ -199,8 +200,8 @@ def test_write_on_a_disk_that_hangs_does_not_look_harmless() -> None:
     until = threading.Event()
     try:
         with DiskLinks(HangingWalker(until), answer_s=0.01) as links:
-            fields = {"file_path": "/nfs/shop/a.py", "content": "x"}
-            found = examine("Write", fields, cwd="/nfs/shop", project="/nfs/shop", home="/home/dev", links=links)
+            use = tool_use("Write", {"file_path": "/nfs/shop/a.py", "content": "x"})
+            found = examine(use, cwd="/nfs/shop", project="/nfs/shop", home="/home/dev", links=links)
         assert [risk.name for risk in found.risks] == ["unchecked-path"]
     finally:
         until.set()

@@ -15,6 +15,7 @@ from tapgate.model import Tap as Tapping
 from tapgate.risk.assess import assess_request
 from tapgate.telegram.card import fits
 from tapgate.telegram.display import DisplayOptions, FormatTime
+from tests.builders import tool_use
 from tests.gallery.sample import PROJECT, Confirm, Receive, Sample, Step, Tap, Type
 
 HOME = "/home/dev"
@@ -130,4 +131,4 @@ def _on_disk(sample: Sample, now: float) -> OnDisk | None:
     if not sample.on_disk:
         return OnDisk(at=now, is_new=True)
     seen = OnDisk(at=now, size_bytes=len(sample.on_disk.encode()))
-    return change_of(sample.tool, sample.input, sample.on_disk, seen=seen)
+    return change_of(tool_use(sample.tool, sample.input), sample.on_disk, seen=seen)

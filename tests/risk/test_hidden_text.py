@@ -13,7 +13,7 @@ from tapgate.desk.people import NOT_SHOWN
 from tapgate.masking.mask import hidden_finds, mask_text
 from tapgate.model import Action, Context, OnDisk, Phase, Risk, Role, Verdict
 from tapgate.risk.assess import assess, hidden_texts, with_changed_file, without_masks
-from tests.builders import ADA, BOB, SUGGESTION, make_request
+from tests.builders import ADA, BOB, SUGGESTION, make_request, tool_use
 from tests.desk.test_answers import Table, decided, replies, said, told
 from tests.masking.test_masking import HIDDEN, KEY, block
 
@@ -127,10 +127,10 @@ def test_finds_of_a_long_text_are_in_their_places() -> None:
 
 
 def test_only_what_is_more_than_one_token_can_be_shown() -> None:
-    assert hidden_texts("Bash", {"command": "DB_PASSWORD=hunter22 ls"}) == ()
-    (hidden,) = hidden_texts("Bash", {"command": "sshpass -p 'hunter two' ssh h"})
+    assert hidden_texts(tool_use("Bash", {"command": "DB_PASSWORD=hunter22 ls"})) == ()
+    (hidden,) = hidden_texts(tool_use("Bash", {"command": "sshpass -p 'hunter two' ssh h"}))
     assert (hidden.text, hidden.kind) == ("hunter two", "a password")
-    (hidden,) = hidden_texts("Write", {"file_path": "/k", "content": block("PRIVATE KEY", KEY, KEY)})
+    (hidden,) = hidden_texts(tool_use("Write", {"file_path": "/k", "content": block("PRIVATE KEY", KEY, KEY)}))
     assert hidden.text == f"{KEY}\n{KEY}"
 
 
@@ -161,5 +161,5 @@ def test_a_changed_file_is_looked_at_once() -> None:
 )
 def test_long_hostile_texts_end(text: str) -> None:
     """Bounded work, whatever the text: this would take hours where it is not."""
-    assess("Write", {"file_path": "/a", "content": text}, cwd="/a", project="/a", home="/h")
-    assess("Bash", {"command": text}, cwd="/a", project="/a", home="/h")
+    assess(tool_use("Write", {"file_path": "/a", "content": text}), cwd="/a", project="/a", home="/h")
+    assess(tool_use("Bash", {"command": text}), cwd="/a", project="/a", home="/h")

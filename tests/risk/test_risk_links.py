@@ -12,6 +12,7 @@ import pytest
 from tapgate.model import Findings
 from tapgate.risk.assess import examine
 from tapgate.risk.links import LinkEnd, UnknownLinks, Way
+from tests.builders import tool_use
 
 HOME = "/home/dev"
 PROJECT = "/home/dev/shop"
@@ -69,7 +70,7 @@ DISK = MadeUpLinks(
 
 
 def look(tool: str, fields: dict[str, Any], links: Any = DISK, *, project: str = PROJECT, home: str = HOME) -> Findings:
-    return examine(tool, fields, cwd=project, project=project, home=home, links=links)
+    return examine(tool_use(tool, fields), cwd=project, project=project, home=home, links=links)
 
 
 def run(command: str, links: Any = DISK, **where: str) -> Findings:

@@ -12,7 +12,7 @@ from tapgate.desk.words import TAKEN_BEFORE
 from tapgate.model import Card, Context, Decision, Detail, Draft, Given, OnDisk, Outcome, Ran, Request, Verdict
 from tapgate.risk.assess import assess_request
 from tapgate.telegram.display import DisplayOptions
-from tests.builders import at, choice_of, make_request
+from tests.builders import at, choice_of, make_request, tool_use
 
 from .cards import SETTING, answer_by, open_card, sending_card, settled_card
 
@@ -179,7 +179,7 @@ def background_of(request: Request) -> Context:
     path = str(request.input.get("file_path", "")).removeprefix(f"{SHOP}/")
     if path in FILES:
         size = len(FILES[path])
-        seen = change_of(request.call.tool, request.input, FILES[path], seen=replace(SEEN, size_bytes=size))
+        seen = change_of(tool_use(request.call.tool, request.input), FILES[path], seen=replace(SEEN, size_bytes=size))
         return Context(why=WHY, on_disk=seen)
     return Context(why=WHY, on_disk=replace(SEEN, is_new=True) if path == "src/tax.py" else None)
 

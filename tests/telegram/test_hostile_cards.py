@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tapgate.agents.registry import BUILT_IN
 from tapgate.model import Card, Context, Detail, OnDisk, Outcome, Ran, Request, Risk
 from tapgate.risk.assess import assess_request
 from tapgate.simulator.html import parse_html
 from tapgate.simulator.limits import check_document, check_text
 from tapgate.telegram.display import DisplayOptions
-from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.markdown import render_markdown
 from tapgate.telegram.text import MAX_UNITS, escape, units, visible
 from tests.builders import make_request
@@ -22,7 +22,7 @@ from tests.builders import make_request
 from .cards import SETTING, open_card, sending_card, settled_card, shown, whole_of
 from .test_card import answers, forged, hostile_requests, texts
 
-TOOLS = sorted({*FORMS, *CHANGES, "mcp__server__tool", "Unknown", ""})
+TOOLS = sorted({*(name for agent in BUILT_IN.values() for name in agent.tools), "mcp__server__tool", "Unknown", ""})
 FIELDS = [
     *("command", "file_path", "content", "old_string", "new_string", "notebook_path", "new_source", "cell_id"),
     *("pattern", "path", "glob", "url", "prompt", "query", "skill", "args", "plan", "description", "subagent_type"),

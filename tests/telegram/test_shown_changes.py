@@ -13,7 +13,7 @@ import pytest
 from tapgate.cards.change import change_of
 from tapgate.desk.case import SHOW_WHOLE
 from tapgate.model import NO_CONTEXT, Context, OnDisk, Request
-from tests.builders import make_request
+from tests.builders import make_request, tool_use
 from tests.cards.test_change import as_the_agent_reads, some_edit, some_text
 from tests.shown_diff import apply_block, read_fragments, replaced, shows_a_change, unspelled
 
@@ -29,7 +29,7 @@ def asked(tool: str, fields: dict[str, Any], before: str | None = None) -> tuple
     if before is None:
         return request, NO_CONTEXT
     seen = OnDisk(at=0.0, size_bytes=len(before.encode()))
-    return request, Context(on_disk=change_of(tool, request.input, before, seen=seen))
+    return request, Context(on_disk=change_of(tool_use(tool, request.input), before, seen=seen))
 
 
 def block_of(request: Request, around: Context) -> str:

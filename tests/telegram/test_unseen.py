@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tapgate.cards.change import change_of
 from tapgate.desk.case import SHOW_WHOLE
 from tapgate.model import Context, OnDisk, Request, Risk, Verdict
-from tests.builders import make_request
+from tests.builders import make_request, tool_use
 
 from .cards import SETTING, fits, open_card, shown, whole_of
 
@@ -20,7 +20,7 @@ SEEN = OnDisk(at=1_800_000_000.0)
 def writing(content: str, before: str) -> tuple[Request, Context]:
     fields = {"file_path": "/home/dev/shop/a.txt", "content": content}
     request = make_request(tool="Write", tool_input=fields, suggestions=())
-    return request, Context(on_disk=change_of("Write", request.input, before, seen=SEEN))
+    return request, Context(on_disk=change_of(tool_use("Write", request.input), before, seen=SEEN))
 
 
 def test_a_small_file_is_shown_as_a_diff_with_every_line() -> None:
@@ -54,7 +54,7 @@ def test_an_edit_whose_surroundings_do_not_fit_is_shown_without_them() -> None:
     fields = {"file_path": "/home/dev/shop/a.txt", "old_string": "old", "new_string": "new"}
     request = make_request(tool="Edit", tool_input=fields, suggestions=())
     text = f"{line}\n{line}\nold\n{line}\n"
-    around = Context(on_disk=change_of("Edit", request.input, text, seen=SEEN))
+    around = Context(on_disk=change_of(tool_use("Edit", request.input), text, seen=SEEN))
     assert fits(request, around)
     assert "-old\n+new" in shown(open_card(request, context=around))
 

@@ -1,45 +1,44 @@
-"""What a Write or an Edit would change in the file as it stands. Pure: the file's text is given."""
+"""What a write or an edit would change in the file as it stands. Pure: the file's text is given."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tapgate.cards.diff import DiffLine, brief, diff_lines, hunks, in_full, split_lines
 from tapgate.cards.edit_text import as_found, removed_text
 from tapgate.cards.notebook import cell_change
-from tapgate.model import Json, OnDisk
+from tapgate.model import CHANGES_FILES, Json, OnDisk, ToolKind, ToolUse
 
 MOST_CHARS = 256 * 1024  # of the file and of what would be written
 MOST_LINES = 5000
 MOST_EDITS = 50
 _KEPT_CHARS = 8192  # no card shows more, and it is kept as long as the request
 
-CHANGING = {"Write": "file_path", "Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path"}
-"""The tools whose effect on a file can be told from their input, and where they name it."""
 
-
-def changed_path(tool: str, fields: Mapping[str, Json]) -> str:
-    """The one file that the call names, or ""."""
-    path = fields.get(CHANGING.get(tool, ""))
+def changed_path(use: ToolUse) -> str:
+    """The one file whose change can be told from the call's input, or ""."""
+    if use.kind not in CHANGES_FILES:
+        return ""
+    path = use.value("notebook_path" if use.kind is ToolKind.NOTEBOOK else "file_path")
     if not isinstance(path, str) or not path or "\0" in path:
         return ""
-    edits = fields.get("edits") if tool == "MultiEdit" else None
-    if isinstance(edits, list) and any(isinstance(edit, dict) and "file_path" in edit for edit in edits[:MOST_EDITS]):
+    edits, named = use.value("edits") if use.kind is ToolKind.EDITS else None, use.field_of("file_path")
+    if isinstance(edits, list) and any(isinstance(edit, dict) and named in edit for edit in edits[:MOST_EDITS]):
         return ""
     return path
 
 
-def change_of(tool: str, fields: Mapping[str, Json], text: str, *, seen: OnDisk) -> OnDisk:
+def change_of(use: ToolUse, text: str, *, seen: OnDisk) -> OnDisk:
     """`seen` with the lines that the call would change in `text`; as it is where that is too much to tell."""
     if _is_large(text):
         return seen
-    if tool == "Write":
-        return _written(text, fields.get("content"), seen)
-    if tool == "NotebookEdit":
-        return _with_cell(text, fields, seen)
-    edits = [fields] if tool == "Edit" else fields.get("edits")
-    return _edited(text, edits, seen) if isinstance(edits, list) and 0 < len(edits) <= MOST_EDITS else seen
+    if use.kind is ToolKind.WRITE:
+        return _written(text, use.value("content"), seen)
+    if use.kind is ToolKind.NOTEBOOK:
+        return _with_cell(text, use, seen)
+    edits = [dict(use.input)] if use.kind is ToolKind.EDIT else use.value("edits")
+    return _edited(text, edits, use, seen) if isinstance(edits, list) and 0 < len(edits) <= MOST_EDITS else seen
 
 
 def _written(text: str, content: Json, seen: OnDisk) -> OnDisk:
@@ -59,8 +58,8 @@ def _written(text: str, content: Json, seen: OnDisk) -> OnDisk:
     )
 
 
-def _with_cell(text: str, fields: Mapping[str, Json], seen: OnDisk) -> OnDisk:
-    change = cell_change(text, fields)
+def _with_cell(text: str, use: ToolUse, seen: OnDisk) -> OnDisk:
+    change = cell_change(text, use)
     if change is None:
         return replace(seen, places=0)
     if change.new is None or _is_large(change.old + change.new):
@@ -71,9 +70,9 @@ def _with_cell(text: str, fields: Mapping[str, Json], seen: OnDisk) -> OnDisk:
     return replace(seen, places=1, blocks=(block,) if is_kept else ())
 
 
-def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
+def _edited(text: str, edits: Sequence[Json], use: ToolUse, seen: OnDisk) -> OnDisk:
     """A block for each edit, or none at all: where one cannot be told, the text is not known for those after it."""
-    pairs = [_texts(edit) for edit in edits]
+    pairs = [_texts(edit, use) for edit in edits]
     if any(pair is None for pair in pairs):
         return seen
     if not any("\r" in pair[0] for pair in pairs if pair):
@@ -85,7 +84,7 @@ def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
         assert isinstance(edit, dict)
         assert pair is not None
         old, new = as_found(text, *pair)
-        every = edit.get("replace_all") is True
+        every = edit.get(use.field_of("replace_all")) is True
         taken = removed_text(text, old, new)
         found = text.count(taken if every else old) if old else 0
         places = found if places < 0 else places
@@ -100,8 +99,10 @@ def _edited(text: str, edits: Sequence[Json], seen: OnDisk) -> OnDisk:
     return replace(seen, blocks=kept, places=places)
 
 
-def _texts(edit: Json) -> tuple[str, str] | None:
-    old, new = (edit.get("old_string"), edit.get("new_string")) if isinstance(edit, dict) else (None, None)
+def _texts(edit: Json, use: ToolUse) -> tuple[str, str] | None:
+    if not isinstance(edit, dict):
+        return None
+    old, new = (edit.get(use.field_of(name)) for name in ("old_string", "new_string"))
     return (old, new) if isinstance(old, str) and isinstance(new, str) and not _is_large(new) else None
 
 

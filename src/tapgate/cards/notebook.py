@@ -1,13 +1,12 @@
-"""What a NotebookEdit would do to a notebook's cell. Pure: the notebook's text is given."""
+"""What an edit would do to a notebook's cell. Pure: the notebook's text is given."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tapgate.model import Json
+from tapgate.model import Json, ToolUse
 
 _BY_NUMBER = re.compile(r"cell-([0-9]{1,6})")
 
@@ -22,10 +21,10 @@ class CellChange:
     new: str | None
 
 
-def cell_change(text: str, fields: Mapping[str, Json]) -> CellChange | None:
+def cell_change(text: str, use: ToolUse) -> CellChange | None:
     """What the call does to which cell; None where the notebook has no such cell or is none."""
     cells = _cells(text)
-    mode, source, wanted = fields.get("edit_mode", "replace"), fields.get("new_source"), fields.get("cell_id")
+    mode, source, wanted = (use.value(name) for name in ("edit_mode", "new_source", "cell_id"))
     if cells is None or not isinstance(source, str):
         return None
     if mode == "insert":

@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # imported where it is used: other commands must not wait for
 EVERY_S = 2.0
 MOST_SESSIONS = 8
 MOST_PENDING = 8
-_TITLES = {"claude": "Claude Code", "codex": "Codex"}
 
 
 def status(
@@ -80,12 +79,14 @@ def describe(found: dict[str, Any], *, now: float) -> list[str]:
     sessions = found.get("sessions")
     if sessions is None:
         return lines
+    from tapgate.agents.registry import title_of
+
     lines.append(f"sessions: {len(sessions) or 'none heard from'}")
     for session in sessions[:MOST_SESSIONS]:
         waiting = f", {session['open_requests']} open" if session["open_requests"] else ""
         lines.append(
             f"          {printable(Path(session['project']).name) or 'somewhere'} · "
-            f"{_TITLES.get(session['agent'], printable(session['agent']))} · "
+            f"{printable(title_of(session['agent']))} · "
             f"{span(now - session['last_at'])} ago{waiting}"
         )
     if len(sessions) > MOST_SESSIONS:
@@ -95,9 +96,11 @@ def describe(found: dict[str, Any], *, now: float) -> list[str]:
 
 def _describe_pending(found: dict[str, Any]) -> list[str]:
     """Who waits, and for how long. What they want to do stands on their cards alone."""
+    from tapgate.agents.registry import title_of
+
     lines = [
         f"          {printable(Path(one['project']).name) or 'somewhere'} · "
-        f"{_TITLES.get(one['agent'], printable(one['agent']))} · {printable(one['tool'])} · {span(one['age_s'])}"
+        f"{printable(title_of(one['agent']))} · {printable(one['tool'])} · {span(one['age_s'])}"
         for one in found.get("pending", ())[:MOST_PENDING]
     ]
     more = found["open_requests"] - len(lines)

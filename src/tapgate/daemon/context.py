@@ -25,9 +25,9 @@ def _last_words(request: Request) -> str:
 
 
 def _on_disk(request: Request, home: str, own_home: str, now: float) -> OnDisk | None:
-    path = changed_path(request.call.tool, request.input)
+    path = changed_path(request.tool_use)
     found = read_in_project(path, project=request.project, home=home, own_home=own_home) if path else None
     if found is None:
         return None
     seen = OnDisk(at=now, is_new=found.is_new, size_bytes=found.size_bytes)
-    return seen if found.text is None else change_of(request.call.tool, request.input, found.text, seen=seen)
+    return seen if found.text is None else change_of(request.tool_use, found.text, seen=seen)

@@ -83,25 +83,25 @@ class Kin(NamedTuple):
 
     agent_id: str
     event: str
-    agent: str
+    one_by_one: bool  # calls of its tool never wait together
     tool: str
     prompt_id: str
 
 
 def kin_of(request: Request) -> Kin:
     call = request.call
-    return Kin(call.agent_id, request.event, request.caller.agent, call.tool, request.prompt_id)
+    return Kin(call.agent_id, request.event, request.tool.one_by_one, call.tool, request.prompt_id)
 
 
 def supersedes(newer: Kin, older: Kin) -> bool:
     """Whether the agent can only ask `newer` once `older` has been answered somewhere.
 
-    Calls of one session may be asked in parallel, but Bash calls come one by one, and a new prompt begins after the
-    last one's calls are done.
+    Calls of one session may be asked in parallel, but those of some tools come one by one, and a new prompt begins
+    after the last one's calls are done.
     """
     if newer.agent_id != older.agent_id or newer.event != older.event:
         return False
-    if newer.agent == "claude" and newer.tool == older.tool == "Bash":
+    if newer.one_by_one and newer.tool == older.tool:
         return True
     prompts = {newer.prompt_id, older.prompt_id}
     return not newer.agent_id and len(prompts) == 2 and "" not in prompts

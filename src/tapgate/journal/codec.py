@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from tapgate.model import NO_UID, Answer, Caller, Decision, Json, Request, Verdict
+from tapgate.model import NO_UID, UNKNOWN_TOOL, Answer, Caller, Decision, Json, Request, Tool, ToolUse, Verdict
 
 COMPRESS_ABOVE_BYTES = 64 * 1024
 SUMMARY_CHARS = 200
@@ -127,11 +127,11 @@ def _canonical(answer: Answer) -> str:
 
 def summary_of(request: Request) -> str:
     """What the call is about, in its own first characters."""
-    return summary_of_input(request.input)
+    return summary_of_input(request.input, request.tool)
 
 
-def summary_of_input(tool_input: Mapping[str, Json]) -> str:
-    return (_telling(tool_input) or _beginning(tool_input))[:SUMMARY_CHARS]
+def summary_of_input(tool_input: Mapping[str, Json], tool: Tool = UNKNOWN_TOOL) -> str:
+    return (_telling(ToolUse("", tool_input, tool)) or _beginning(tool_input))[:SUMMARY_CHARS]
 
 
 def _beginning(tool_input: Mapping[str, Json]) -> str:
@@ -145,14 +145,14 @@ def _beginning(tool_input: Mapping[str, Json]) -> str:
     return beginning
 
 
-def _telling(tool_input: Mapping[str, Json]) -> str:
-    for key in _TELLING:
-        value = tool_input.get(key)
+def _telling(use: ToolUse) -> str:
+    for name in _TELLING:
+        value = use.value(name)
         if isinstance(value, str) and value:
             return value
         if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            return " ".join(value)  # Codex sends a command as its words
-    questions = tool_input.get("questions")
+            return " ".join(value)  # a command as its words
+    questions = use.value("questions")
     if isinstance(questions, list) and questions and isinstance(questions[0], dict):
         question = questions[0].get("question")
         return question if isinstance(question, str) else ""

@@ -15,7 +15,7 @@ from typing import Any
 
 from tapgate.masking.mask import hidden_finds, mask_value
 from tapgate.masking.names import CUE, is_opaque
-from tapgate.model import Context
+from tapgate.model import CHANGES_FILES, Context, ToolKind, ToolUse
 from tapgate.risk.characters import texts_in
 from tapgate.risk.hidden_code import RUNNER, uses_in_text
 from tapgate.risk.hidden_commands import MOST_COMMANDS, commands_in
@@ -28,11 +28,9 @@ _MOST_FIELDS = 32
 _KEY_AHEAD = " PRIVATE KEY"
 _GENERAL = "Runs text that is hidden here"
 _UNSURE = "Runs text that is hidden here, or may run it"
-_COMMAND_TOOLS = frozenset({"Bash", "shell", "local_shell", "exec_command", "unified_exec", "run_shell_command"})
 _SHELL_SUFFIXES = frozenset({".sh", ".bash", ".zsh", ".ksh", ".command", ".bats", ".envrc", ".profile", ".bashrc"})
 _SHEBANG = re.compile(r"#!\s*\S*(?:/env\s+)?\S*?(?:ba|z|da|k|a)?sh\b")
 _SHELL_PATCH = re.compile(r"(?m)^\*\*\* (?:Add|Update) File: .*\.(?:sh|bash|zsh|ksh)\s*$|^\+#!.*sh\b")
-_PATH_FIELDS = ("file_path", "notebook_path", "path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +50,17 @@ def is_token(text: str) -> bool:
     return is_opaque(text) or re.search(r"[\s\"'`$(){}\\]", text) is None
 
 
-def hidden_texts(tool: str, fields: Mapping[str, Any], *, whole: bool = False) -> tuple[Hidden, ...]:
+def hidden_texts(use: ToolUse, *, whole: bool = False) -> tuple[Hidden, ...]:
     """What the masks of this call hide that is more than one opaque token, each once.
 
     With `whole` also of what is too long to be looked at before a card is sent: run it in a worker thread.
     """
     found: dict[str, Hidden] = {}
-    texts = list(_shown(tool, fields) if whole else _bounded(_shown(tool, fields)))
+    texts = list(_shown(use) if whole else _bounded(_shown(use)))
     if len(texts) > 1:
         texts.append("\n".join(texts))  # in a list, one entry may be a key's BEGIN and the next one its line
     for text in texts:
-        for find in hidden_finds(text, as_command=_is_shown_as_command(tool, fields)):
+        for find in hidden_finds(text, as_command=_is_shown_as_command(use)):
             value = text[find.start : find.end]
             if find.block or not is_token(value):
                 found.setdefault(value, Hidden(value, find.kind.said))
@@ -71,32 +69,31 @@ def hidden_texts(tool: str, fields: Mapping[str, Any], *, whole: bool = False) -
 
 def hides_text(scene: RiskInput) -> str | None:
     """More than one opaque token is hidden: a key's lines, a password of several words."""
-    tool = _tool(scene)
-    kinds = dict.fromkeys(hidden.kind for hidden in hidden_texts(tool, scene.fields))
-    if not kinds and any(_KEY_AHEAD in text[MAX_CHARS:] for text in _shown(tool, scene.fields)):
+    kinds = dict.fromkeys(hidden.kind for hidden in hidden_texts(scene.use))
+    if not kinds and any(_KEY_AHEAD in text[MAX_CHARS:] for text in _shown(scene.use)):
         kinds = {"a private key": None}
     return f"{_UNSURE}: {' and '.join(kinds)}" if kinds else None
 
 
 def runs_hidden(scene: RiskInput) -> str | None:
     """A hidden value is used again, where it is run or where that cannot be told."""
-    tool, fields = _tool(scene), scene.fields
-    command = _command(tool, fields)
+    use = scene.use
+    command = _command(use)
     if command is not None:
-        also = _values_shown_elsewhere(tool, fields, command)
-        where, is_shown_so = scene.ground, _is_shown_as_command(tool, fields)
-        for text in (command, *_scripts(fields)):
+        also = _values_shown_elsewhere(use, command)
+        where, is_shown_so = scene.ground, _is_shown_as_command(use)
+        for text in (command, *_scripts(use)):
             if runs_in_shell(text, home=where.home, project=where.project, as_command=is_shown_so, also=also):
                 return _GENERAL
-        if tool in _COMMAND_TOOLS:
+        if use.kind is ToolKind.COMMAND:
             return None  # its other fields are words about it
-    elif _script_runs(tool, scene):
+    elif _script_runs(scene):
         return _GENERAL
-    elif any(hidden_finds(fields[key][-4096:]) for key in _PATH_FIELDS if isinstance(fields.get(key), str)):
+    elif use.path and hidden_finds(use.path[-4096:]):
         return _UNSURE  # which file it is about cannot be seen
-    texts = list(_shown(tool, fields))
+    texts = list(_shown(use))
     whole = "\n".join(_bounded(texts))
-    if uses_in_text(whole, _named_fields(fields)):
+    if uses_in_text(whole, _named_fields(use.input)):
         return _UNSURE
     rest = sum(map(len, texts)) > MAX_CHARS
     if rest and any(CUE.search(text) for text in texts) and any(RUNNER.search(text) for text in texts):
@@ -137,13 +134,9 @@ def _new_side(diff: str) -> str:
 # Which texts there are
 
 
-def _tool(scene: RiskInput) -> str:
-    return scene.words[0] if scene.words else ""
-
-
-def _command(tool: str, fields: Mapping[str, Any]) -> str | None:
-    command = fields.get("command", fields.get("cmd"))
-    if tool == "apply_patch" or tool in ("Write", "Edit", "MultiEdit", "NotebookEdit"):
+def _command(use: ToolUse) -> str | None:
+    command = use.command
+    if use.kind is ToolKind.PATCH or use.kind in CHANGES_FILES:
         return None
     if isinstance(command, str):
         return command
@@ -152,18 +145,18 @@ def _command(tool: str, fields: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _scripts(fields: Mapping[str, Any]) -> list[str]:
+def _scripts(use: ToolUse) -> list[str]:
     """Of a command that is a list of words, those that may be commands themselves: `["bash", "-lc", "…"]`."""
-    words = fields.get("command", fields.get("cmd"))
+    words = use.command
     return [word for word in words[:1000] if isinstance(word, str) and " " in word] if isinstance(words, list) else []
 
 
-def _shown(tool: str, fields: Mapping[str, Any]) -> Iterator[str]:
-    command = fields.get("command", fields.get("cmd"))
-    if tool in _COMMAND_TOOLS and isinstance(command, str):
+def _shown(use: ToolUse) -> Iterator[str]:
+    command = use.command
+    if use.kind is ToolKind.COMMAND and isinstance(command, str):
         yield command
         return
-    yield from texts_in(dict(fields))
+    yield from texts_in(dict(use.input))
 
 
 def _bounded(texts: Iterable[str]) -> Iterator[str]:
@@ -175,31 +168,30 @@ def _bounded(texts: Iterable[str]) -> Iterator[str]:
             return
 
 
-def _is_shown_as_command(tool: str, fields: Mapping[str, Any]) -> bool:
+def _is_shown_as_command(use: ToolUse) -> bool:
     """Any other form is masked without regard to where a command would stand in it."""
-    return tool == "Bash" and isinstance(fields.get("command"), str)
+    return use.kind is ToolKind.COMMAND and isinstance(use.value("command"), str)
 
 
-def _written_scripts(tool: str, fields: Mapping[str, Any]) -> list[str]:
+def _written_scripts(use: ToolUse) -> list[str]:
     """The texts that a shell would read later: by the file's name, or by their first line."""
-    path = next((fields[key] for key in _PATH_FIELDS if isinstance(fields.get(key), str)), "")
-    name = posixpath.basename(path[-4096:])
+    name = posixpath.basename((use.path or "")[-4096:])
     is_named_so = posixpath.splitext(name)[1].lower() in _SHELL_SUFFIXES or name in _SHELL_SUFFIXES
-    texts = _bounded(texts_in(dict(fields)))
-    if tool == "apply_patch":
+    texts = _bounded(texts_in(dict(use.input)))
+    if use.kind is ToolKind.PATCH:
         return [_new_side(text) for text in texts if _SHELL_PATCH.search(text)]
     return [text for text in texts if is_named_so or _SHEBANG.match(text)]
 
 
-def _script_runs(tool: str, scene: RiskInput) -> bool:
+def _script_runs(scene: RiskInput) -> bool:
     home, project = scene.ground.home, scene.ground.project
-    texts = _written_scripts(tool, scene.fields)
+    use = scene.use
+    texts = _written_scripts(use)
     if any(runs_in_shell(text, home=home, project=project, as_command=False) for text in texts):
         return True
-    path = next((scene.fields[key] for key in _PATH_FIELDS if isinstance(scene.fields.get(key), str)), "")
-    written = _bounded(texts_in(dict(scene.fields)))
-    sides = (_new_side(text) for text in written) if tool == "apply_patch" else written
-    return any(_holds_command(text, path[-4096:], home=home, project=project) for text in sides)
+    written = _bounded(texts_in(dict(use.input)))
+    sides = (_new_side(text) for text in written) if use.kind is ToolKind.PATCH else written
+    return any(_holds_command(text, (use.path or "")[-4096:], home=home, project=project) for text in sides)
 
 
 def _holds_command(text: str, path: str, *, home: str, project: str) -> bool:
@@ -227,10 +219,10 @@ def _named_fields(fields: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(found[:_MOST_FIELDS])
 
 
-def _values_shown_elsewhere(tool: str, fields: Mapping[str, Any], command: str) -> tuple[str, ...]:
+def _values_shown_elsewhere(use: ToolUse, command: str) -> tuple[str, ...]:
     """Values that are hidden in other fields, or in the form in which a list of words is shown."""
-    values = [value for _, value in _named_fields(fields)]
-    if tool not in _COMMAND_TOOLS or not isinstance(fields.get("command"), str):
-        for text in _bounded(texts_in(dict(fields))):
+    values = [value for _, value in _named_fields(use.input)]
+    if not _is_shown_as_command(use):
+        for text in _bounded(texts_in(dict(use.input))):
             values += [text[find.start : find.end] for find in hidden_finds(text)]
     return tuple(value for value in dict.fromkeys(values) if value and value in command)

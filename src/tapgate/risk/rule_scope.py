@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from tapgate.model import Tool, ToolKind, ToolUse
 from tapgate.risk.assess import assess
 from tapgate.risk.paths import Ground, PathKind, ground, holds_secrets, is_secret, kind_of
 from tapgate.shell.calls import Call, names
@@ -127,8 +128,12 @@ def why_broad_command(pattern: str, *, project: str) -> str | None:
     return found or _risk_of(fixed, project) or next(_probed(fixed, project), None)
 
 
+def _command(text: str) -> ToolUse:
+    return ToolUse("", {"command": text}, Tool(ToolKind.COMMAND))
+
+
 def _risk_of(command: str, project: str) -> str | None:
-    risks = assess("Bash", {"command": command}, cwd=project, project=project, home=_HOME)
+    risks = assess(_command(command), cwd=project, project=project, home=_HOME)
     return f"It is risky by itself: {risks[0].sentence}" if risks else None
 
 
@@ -140,7 +145,7 @@ def _probed(fixed: str, project: str) -> Iterator[str]:
     if fixed in _HARMLESS:
         return
     for ending in _PROBES:
-        risks = assess("Bash", {"command": f"{fixed} {ending}"}, cwd=project, project=project, home=_HOME)
+        risks = assess(_command(f"{fixed} {ending}"), cwd=project, project=project, home=_HOME)
         if risks:
             yield f"It also covers `{fixed} {ending}`: {risks[0].sentence}"
 
@@ -282,5 +287,6 @@ def why_broad_domain(domain: str) -> str | None:
         return "It covers more than one web site"
     if not _DOMAIN.match(domain):
         return "It does not name one public web site"
-    risks = assess("WebFetch", {"url": f"https://{domain}/"}, cwd="", project="", home=_HOME)
+    use = ToolUse("", {"url": f"https://{domain}/"}, Tool(ToolKind.FETCH))
+    risks = assess(use, cwd="", project="", home=_HOME)
     return f"It is risky by itself: {risks[0].sentence}" if risks else None

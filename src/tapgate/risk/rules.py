@@ -47,7 +47,7 @@ def _unchecked(scene: RiskInput) -> str | None:
 
 
 def _hidden(scene: RiskInput) -> str | None:
-    return find_hidden((*scene.words, *texts_in(scene.fields)))
+    return find_hidden((*scene.words, *texts_in(scene.use.input)))
 
 
 def _look_alike(scene: RiskInput) -> str | None:

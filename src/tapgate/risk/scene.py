@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
-from tapgate.model import Link
+from tapgate.model import Link, ToolUse
 from tapgate.risk.files import Touch, deletes_of, reads_of, writes_of
 from tapgate.risk.paths import Ground, PathKind, kind_of
 from tapgate.shell.calls import Arg, Call
 from tapgate.shell.walk import Reading
+
+NO_USE = ToolUse("", {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class RiskInput:
     writes: tuple[Touch, ...] = ()
     deletes: tuple[Touch, ...] = ()
     url: str = ""  # what a tool, not a command, would fetch
-    fields: Mapping[str, Any] = field(default_factory=dict)  # the whole input
+    use: ToolUse = NO_USE
     words: tuple[str, ...] = ()  # of the input: the command, paths and addresses
     links: tuple[Link, ...] = ()
     leads_to: Mapping[int, tuple[str, ...]] = field(default_factory=dict)  # of words, by their ids, through links

@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from tapgate.desk import words
 from tapgate.desk.drafts import edited_text
-from tapgate.model import Action, Card, Choice, Context, Outcome, Phase, Ran, Request, Risk
+from tapgate.model import Action, Card, Choice, Context, Outcome, Phase, Ran, Request, Risk, ToolKind
 from tapgate.risk.assess import sentence_of
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
 from tapgate.telegram.display import DisplayOptions, FormatTime
@@ -36,7 +36,6 @@ _MOST_LISTED = 4  # long button texts that are spelled out above the buttons
 _LISTED_UNITS = 160
 
 _DIFF = '<pre><code class="language-diff">'
-_TITLES = {"claude": "Claude Code", "codex": "Codex"}
 _MARKS = {
     Outcome.ALLOWED: "✅",
     Outcome.DENIED: "⛔️",
@@ -98,11 +97,11 @@ def render_card(card: Card, setting: DisplayOptions) -> str:
 def render_open_line(card: Card, setting: DisplayOptions, *, now: float) -> str:
     """An open request in a line of a list: who asks, what would run, for how long it has waited. At most 250 units."""
     request, setting = card.request, setting.of(card.request)
-    agent = _TITLES.get(request.caller.agent, request.caller.agent)
+    agent = request.agent_title or request.caller.agent
     what = _line(_tool(request), setting, _SHORT_UNITS)
     summary = summary_of(request, setting)
     if summary:
-        is_command = request.call.tool == "Bash"
+        is_command = request.tool.kind is ToolKind.COMMAND
         what += f" <code>{_line(summary, setting, 2 * _SHORT_UNITS, as_command=is_command)}</code>"
     parts = [f"<b>{_line(_project(request), setting, _SHORT_UNITS)}</b>", _line(agent, setting, _SHORT_UNITS), what]
     if setting.machine:
@@ -134,7 +133,7 @@ def _why(context: Context, setting: DisplayOptions) -> str:
 
 def _first(card: Card, setting: DisplayOptions) -> str:
     request = card.request
-    agent = _TITLES.get(request.caller.agent, request.caller.agent)
+    agent = request.agent_title or request.caller.agent
     who = [f"<b>{_line(_project(request), setting, _NAME_UNITS)}</b>", _line(agent, setting, _NAME_UNITS)]
     if request.call.agent_id:
         kind = request.agent_type or request.call.agent_id
@@ -278,7 +277,7 @@ def _tool(request: Request) -> str:
     if name.startswith("mcp__"):
         server, _, tool = name.removeprefix("mcp__").partition("__")
         return f"{tool or name} of MCP server {request.mcp_server or server}"
-    return {"ExitPlanMode": "Plan", "AskUserQuestion": "Question"}.get(name, name)
+    return request.tool.title or name
 
 
 # What became of it
@@ -300,7 +299,8 @@ def _settled(card: Card, setting: DisplayOptions) -> list[str]:
     what = f"{place}{machine} · {_line(_tool(card.request), setting, _TOOL_UNITS)}"
     summary = summary_of(card.request, setting)
     if summary:
-        what += f" <code>{_line(summary, setting, as_command=card.request.call.tool == 'Bash')}</code>"
+        is_command = card.request.tool.kind is ToolKind.COMMAND
+        what += f" <code>{_line(summary, setting, as_command=is_command)}</code>"
     return [ended, what + _consequence(card, setting)]
 
 
@@ -314,7 +314,7 @@ def _consequence(card: Card, setting: DisplayOptions) -> str:
         return f" · {_line(answer.saved, setting, _NOTE_UNITS)}"
     text = edited_text(card.request, answer.decision)
     if text is not None and card.outcome is Outcome.ALLOWED:
-        is_command = card.request.editable == "command"
+        is_command = card.request.tool.kind is ToolKind.COMMAND
         return f" · instead: <code>{_line(text, setting, _NOTE_UNITS, as_command=is_command)}</code>"
     said = ""
     if answer.choice_key == "r" and card.outcome is Outcome.DENIED:

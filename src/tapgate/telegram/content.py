@@ -1,4 +1,4 @@
-"""What a tool call would do, as it is shown: in its tool's form, in one line, and the whole of it as a file. Pure."""
+"""What a tool call would do, as it is shown: in its kind's form, in one line, and the whole of it as a file. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from tapgate.errors import TapgateError
 from tapgate.masking.mask import mask_pieces, mask_value
-from tapgate.model import Context, Request
+from tapgate.model import Context, Request, ToolKind
 from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.forms import CHANGES, FORMS
 from tapgate.telegram.forms.content import Content
@@ -29,7 +29,7 @@ class TooLargeError(TapgateError):
 
 def contents_of(request: Request, context: Context, setting: DisplayOptions) -> Iterator[Content]:
     """The ways to show this call on a card, the best one first; the last is the one for what never fits."""
-    change = CHANGES.get(request.call.tool)
+    change = CHANGES.get(request.tool.kind)
     if change is None:
         yield content_of(request, setting)
         return
@@ -46,19 +46,19 @@ def contents_of(request: Request, context: Context, setting: DisplayOptions) -> 
 
 
 def content_of(request: Request, setting: DisplayOptions, *, most: int | None = CARD_CHARS) -> Content:
-    """The form for this tool, of nothing but the call itself. Unexpected types fall back to the plain form."""
+    """The form for this kind of tool, of nothing but the call itself. Unexpected types fall back to the plain form."""
     fields = _fields(request, setting, most)
-    change = CHANGES.get(request.call.tool)
+    change = CHANGES.get(request.tool.kind)
     if change is not None:
         content = change(fields, None, setting, way=1)
     else:
-        form = FORMS.get(request.call.tool)
+        form = FORMS.get(request.tool.kind)
         content = form(fields) if form is not None else None
     return content if content is not None else aligned(_fields(request, setting, most))
 
 
 def _fields(request: Request, setting: DisplayOptions, most: int | None = CARD_CHARS) -> Fields:
-    fields = Fields(request.input, most=most, mask=setting.mask)
+    fields = Fields(request.input, most=most, mask=setting.mask, names=request.tool.names)
     fields.known("description")  # it stands beside the tool's name
     return fields
 
@@ -77,7 +77,7 @@ def summary_of(request: Request, setting: DisplayOptions) -> str:
     if request.form is not None:
         return "; ".join(question.header or question.text for question in request.form.questions)[:CARD_CHARS]
     content = content_of(request, setting, most=CARD_CHARS)
-    if request.call.tool == "ExitPlanMode":
+    if request.tool.kind is ToolKind.PLAN:
         first = next((line for line in content.body[:CARD_CHARS].splitlines() if line.strip()), "")
         return first.lstrip("#").strip()
     return " ".join((setting.place(content.head, request.project) or content.body)[:CARD_CHARS].split())
@@ -85,12 +85,11 @@ def summary_of(request: Request, setting: DisplayOptions) -> str:
 
 def gist_of(request: Request) -> str:
     """The file's name or the command's first word: nothing of what is in it."""
-    for key in ("file_path", "notebook_path", "path"):
-        path = request.input.get(key)
-        if isinstance(path, str):
-            return PurePath(path[-4096:]).name
-    command = request.input.get("command")
-    if request.call.tool != "Bash" or not isinstance(command, str):
+    use = request.tool_use
+    if use.path is not None:
+        return PurePath(use.path[-4096:]).name
+    command = use.value("command")
+    if use.kind is not ToolKind.COMMAND or not isinstance(command, str):
         return ""
     # Variables that are set in front may hold secrets, so they are passed over.
     words = (word for word in command[:_LINE_CHARS].split() if "=" not in word)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
 
 from tapgate.desk.drafts import edited_input
 from tapgate.model import Card
@@ -17,8 +16,10 @@ _TITLE = "Hidden on this card, here in the clear:"
 def render_hidden(card: Card) -> str | tuple[str, bytes]:
     """A message as HTML or, where it is long, a file with its name. "" where nothing but single tokens is hidden."""
     request, draft = card.request, card.draft
-    fields: Mapping[str, Any] = request.input if draft.text is None else edited_input(request, draft.text)
-    hidden = hidden_texts(request.call.tool, fields, whole=True)
+    use = request.tool_use
+    if draft.text is not None:
+        use = replace(use, input=edited_input(request, draft.text))
+    hidden = hidden_texts(use, whole=True)
     if not hidden:
         return ""
     parts = [(piece.kind, visible(piece.text)) for piece in hidden]

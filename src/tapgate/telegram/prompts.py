@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tapgate.masking.mask import mask_text
-from tapgate.model import Action, Card, Prompt
+from tapgate.model import Action, Card, Prompt, ToolKind
 from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.text import Clipper
 
 _CURRENT_UNITS = 3000
 _QUESTION_UNITS = 600
-_NAMES = {"new_string": "new text", "url": "address"}
-_REASONS = {"ExitPlanMode": ("What should change?", "What should change in the plan")}
+_NAMES = {ToolKind.EDIT: "new text", ToolKind.FETCH: "address"}
+_REASONS = {ToolKind.PLAN: ("What should change?", "What should change in the plan")}
 """Where a no is meant to be followed by another try."""
 
 
@@ -31,7 +31,7 @@ def render_prompt(card: Card, prompt: Prompt, setting: DisplayOptions, *, is_gro
         case Action.ASK_ANSWER:
             return Asking(f"{you}{_answer(card, prompt.question, setting)}", "Your answer")
         case _:
-            asked, placeholder = _REASONS.get(card.request.call.tool, ("Why not?", "The reason for your no"))
+            asked, placeholder = _REASONS.get(card.request.tool.kind, ("Why not?", "The reason for your no"))
             asked = asked[0].lower() + asked[1:] if you else asked
             return Asking(f"{you}{asked} Reply to this message; the agent gets your words.", placeholder)
 
@@ -39,7 +39,7 @@ def render_prompt(card: Card, prompt: Prompt, setting: DisplayOptions, *, is_gro
 def _edit(card: Card, setting: DisplayOptions) -> str:
     request = card.request
     now = card.draft.text if card.draft.text is not None else str(request.input.get(request.editable) or "")
-    name = _NAMES.get(request.editable, request.editable)
+    name = _NAMES.get(request.tool.kind, request.editable)
     asked = f"Reply to this message with the {name} to allow instead; then tap once more."
     if setting.is_brief and card.draft.text is None:
         return asked

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tapgate.desk.drafts import confirmed_choice, given_at, stands
-from tapgate.model import Card, Context, Draft, Request
+from tapgate.model import Card, Context, Draft, Request, ToolKind
 from tapgate.telegram.content import content_of, gist_of, summary_of
 from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.text import Clipper
@@ -199,6 +199,6 @@ def _confirming(card: Card, setting: DisplayOptions) -> tuple[str, ...]:
 def _listed(card: Card, setting: DisplayOptions) -> tuple[str, ...]:
     lines = [f"☑️ <b>Allow these {len(card.draft.listed)} together?</b> Each has a card of its own here."]
     for number, request in enumerate(card.listed, start=1):
-        about = _line(summary_of(request, setting), setting, as_command=request.call.tool == "Bash")
+        about = _line(summary_of(request, setting), setting, as_command=request.tool.kind is ToolKind.COMMAND)
         lines.append(f"{number}. <b>{_line(request.call.tool, setting, 60)}</b> <code>{about or '–'}</code>")
     return tuple(lines)

@@ -6,6 +6,7 @@ from typing import Any
 
 from tapgate.agents.agent import AgentEvent, Ignored
 from tapgate.agents.claude import suggestions
+from tapgate.agents.claude.tools import PLAN, QUESTIONS, TOOLS
 from tapgate.agents.dialect import (
     DENIED,
     HookEvent,
@@ -19,7 +20,7 @@ from tapgate.agents.dialect import (
 )
 from tapgate.desk.events import Move, SessionEnded, SessionMoved, ToolEnded
 from tapgate.desk.seals import sealed
-from tapgate.model import Action, Caller, Choice, Decision, Form, Option, Question, Request, Tone, Verdict
+from tapgate.model import UNKNOWN_TOOL, Action, Caller, Choice, Decision, Form, Option, Question, Request, Tone, Verdict
 
 ALLOWED = "Allowed from the phone."
 UNANSWERED = "No answer from the phone."
@@ -27,16 +28,6 @@ ACCEPT_EDITS = {"type": "setMode", "mode": "acceptEdits", "destination": "sessio
 SKIPPED = "The person saw the question on the phone and skipped it. Go on without an answer, as you think best."
 MOST_OPTIONS = 20  # more buttons than this no thumb would scroll through
 MOST_QUESTIONS = 10
-EDITABLE = {
-    "Bash": "command",
-    "Write": "content",
-    "Edit": "new_string",
-    "WebFetch": "url",
-    "WebSearch": "query",
-    "Task": "prompt",
-    "Agent": "prompt",
-}
-"""The one text of each tool's input that a person may want to change before it is allowed."""
 
 
 class PermissionRequest(HookToolEvent):
@@ -170,7 +161,7 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
     note = ""
     form = None
     choices: tuple[Choice, ...]
-    if event.tool_name == "AskUserQuestion":
+    if event.tool_name == QUESTIONS:
         form = _form(event.tool_input)
         # No answer goes back with a deny, so what was answered before is lost with it: the button says so.
         skip = "Skip all" if form is not None and len(form.questions) > 1 else "Skip"
@@ -179,7 +170,7 @@ def _permission(request_id: str, caller: Caller, raw: bytes, event: PermissionRe
             Choice("d", skip, Action.DECIDE, Decision(Verdict.DENY, SKIPPED), Tone.BAD),
             Choice("x", f"{skip} and stop", Action.DECIDE, Decision(Verdict.DENY, SKIPPED, interrupt=True)),
         )
-    elif event.tool_name == "ExitPlanMode":
+    elif event.tool_name == PLAN:
         # A plain allow is ignored here and the dialog stays; with the received input given back it is taken.
         choices = (
             Choice(
@@ -246,8 +237,13 @@ def _gate(request_id: str, caller: Caller, raw: bytes, event: PreToolUse) -> Req
 
 
 def _edit(event: HookToolEvent) -> tuple[Choice, ...]:
-    is_text = isinstance(event.tool_input.get(EDITABLE.get(event.tool_name, "")), str)
+    is_text = isinstance(event.tool_input.get(_editable(event.tool_name)), str)
     return (Choice("m", "Edit…", Action.ASK_EDIT),) if is_text else ()
+
+
+def _editable(tool: str) -> str:
+    """The one text of the tool's input that a person may want to change before it is allowed."""
+    return TOOLS.get(tool, UNKNOWN_TOOL).editable
 
 
 def _request(
@@ -268,9 +264,7 @@ def _request(
         agent_type=event.agent_type or "",
         prompt_id=event.prompt_id or "",
         permission_mode=event.permission_mode or "",
-        editable=EDITABLE.get(event.tool_name, "")
-        if any(choice.action is Action.ASK_EDIT for choice in choices)
-        else "",
+        editable=_editable(event.tool_name) if any(choice.action is Action.ASK_EDIT for choice in choices) else "",
         **more,
     )
 
@@ -314,11 +308,10 @@ def _as_asked(event: HookToolEvent) -> HookToolEvent:
     Answers are written into the input of a question afterwards. A plan is put into its input for the person who is
     asked, and is not in the report; there is one plan at a time.
     """
-    match event.tool_name:
-        case "AskUserQuestion":
-            common = {key: value for key, value in event.tool_input.items() if key not in ("answers", "annotations")}
-        case "ExitPlanMode":
-            common = {}
-        case _:
-            return event
+    if event.tool_name == QUESTIONS:
+        common = {key: value for key, value in event.tool_input.items() if key not in ("answers", "annotations")}
+    elif event.tool_name == PLAN:
+        common = {}
+    else:
+        return event
     return event.model_copy(update={"tool_input": common})

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tapgate.agents.claude.permission_updates import why_careful
+from tapgate.agents.claude.tools import COMMAND
 from tapgate.model import Action, Choice, Decision, Json, Verdict
 
 MOST_SUGGESTIONS = 20  # more buttons than this no thumb would scroll through
@@ -132,7 +133,7 @@ def _covered(rule: Json) -> str:
         return "every use of every tool" if tool == "*" else f"every use of {tool}"
     if not isinstance(content, str):
         return _rule(rule)
-    if tool == "Bash":
+    if tool == COMMAND:
         return f"every command that fits `{content}`" if "*" in content else f"the command `{content}`"
     return f"what fits `{tool}({content})`"
 
@@ -209,7 +210,7 @@ def _rule(rule: Json) -> str:
     others = "".join(f", {name}: {_plain(rule[name])}" for name in rule if name not in ("toolName", "ruleContent"))
     if content is None or content == "":
         return f"{tool}{others}"
-    return f"{_plain(content)}{others}" if tool == "Bash" else f"{tool}({_plain(content)}){others}"
+    return f"{_plain(content)}{others}" if tool == COMMAND else f"{tool}({_plain(content)}){others}"
 
 
 def _listed(value: Json) -> list[Json]:

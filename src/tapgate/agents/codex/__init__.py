@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tapgate.agents.agent import Agent
 from tapgate.agents.codex.events import parse, render
+from tapgate.agents.codex.tools import TOOLS
 from tapgate.agents.dialect import DENIED
 
-CODEX = Agent(name="codex", title="Codex", parse=parse, render=render, stock_messages=frozenset({DENIED}))
+CODEX = Agent(
+    name="codex", title="Codex", parse_event=parse, render=render, tools=TOOLS, stock_messages=frozenset({DENIED})
+)

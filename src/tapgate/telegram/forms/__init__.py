@@ -1,34 +1,34 @@
-"""Each tool in its own form. Pure; a form that does not know a field, or its type, shows it all the same."""
+"""Each kind of tool in its own form. Pure; a form that does not know a field, or its type, shows it all the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from tapgate.model import ToolKind
 from tapgate.telegram.forms import commands, files, searches, talk
 from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import Fields
 
 RenderForm = Callable[[Fields], Content | None]
 
-FORMS: Mapping[str, RenderForm] = {
-    "Bash": commands.bash,
-    "apply_patch": files.apply_patch,
-    "Read": files.read,
-    "Glob": searches.glob,
-    "Grep": searches.grep,
-    "LS": searches.ls,
-    "WebFetch": searches.web_fetch,
-    "WebSearch": searches.web_search,
-    "Task": talk.task,
-    "Agent": talk.task,
-    "Skill": talk.skill,
-    "ExitPlanMode": talk.plan,
-    "AskUserQuestion": talk.questions,
+FORMS: Mapping[ToolKind, RenderForm] = {
+    ToolKind.COMMAND: commands.command,
+    ToolKind.PATCH: files.patch,
+    ToolKind.READ: files.read,
+    ToolKind.FIND: searches.find,
+    ToolKind.SEARCH: searches.search,
+    ToolKind.LIST: searches.list_directory,
+    ToolKind.FETCH: searches.fetch,
+    ToolKind.WEB_SEARCH: searches.web_search,
+    ToolKind.TASK: talk.task,
+    ToolKind.SKILL: talk.skill,
+    ToolKind.PLAN: talk.plan,
+    ToolKind.ASK: talk.questions,
 }
 CHANGES = {
-    "Write": files.write,
-    "Edit": files.edit,
-    "MultiEdit": files.multi_edit,
-    "NotebookEdit": files.notebook_edit,
+    ToolKind.WRITE: files.write,
+    ToolKind.EDIT: files.edit,
+    ToolKind.EDITS: files.edits,
+    ToolKind.NOTEBOOK: files.notebook,
 }
 """Those that can be shown against the file as it stands."""

@@ -6,7 +6,7 @@ from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import Fields
 
 
-def bash(fields: Fields) -> Content | None:
+def command(fields: Fields) -> Content | None:
     if not fields.has("command"):
         return None
     timeout_ms = fields.number("timeout")

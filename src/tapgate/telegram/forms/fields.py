@@ -21,11 +21,15 @@ _MARGIN = 2048  # longer than any secret but a private key, which is hidden also
 class Fields:
     """Reads an input. A form takes what it knows; `rest` shows everything else, so that nothing is approved unseen.
 
+    A form asks by the names of model.ToolKind; `names` says which fields stand for them, where that is not the same.
     With `most`, no text is longer than that, and `cut` counts what is missing. The input may have 16 MiB.
     """
 
-    def __init__(self, values: Mapping[str, Any], *, most: int | None, mask: bool) -> None:
+    def __init__(
+        self, values: Mapping[str, Any], *, most: int | None, mask: bool, names: Mapping[str, str] | None = None
+    ) -> None:
         self._values = values
+        self._names = names or {}
         self._known: set[str] = set()
         self._most = most
         self._mask = mask
@@ -33,12 +37,16 @@ class Fields:
         self.cut_more = False  # by how much is not known
         self._spent = 0
 
+    def field_of(self, name: str) -> str:
+        return self._names.get(name, name)
+
     def has(self, *names: str) -> bool:
         """Whether these fields are texts."""
-        return all(isinstance(self._values.get(name), str) for name in names)
+        return all(isinstance(self._values.get(self.field_of(name)), str) for name in names)
 
     def text(self, name: str) -> str:
         """A field that `has`; "" where it is no text, which is shown like an unknown field then."""
+        name = self.field_of(name)
         value = self._values.get(name)
         if not isinstance(value, str):
             return ""
@@ -46,6 +54,7 @@ class Fields:
         return self.clip(value)
 
     def flag(self, name: str) -> bool:
+        name = self.field_of(name)
         value = self._values.get(name)
         if isinstance(value, bool):
             self._known.add(name)
@@ -53,6 +62,7 @@ class Fields:
 
     def number(self, name: str) -> float | None:
         """A number that makes sense as a size or a time. Any other is shown like an unknown field."""
+        name = self.field_of(name)
         value = self._values.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e12:
             self._known.add(name)
@@ -61,6 +71,7 @@ class Fields:
 
     def items(self, name: str) -> list[Any]:
         """A field that is a list, as it is."""
+        name = self.field_of(name)
         value = self._values.get(name)
         if not isinstance(value, list):
             return []
@@ -69,6 +80,7 @@ class Fields:
 
     def any(self, name: str) -> str:
         """A field of whatever type, in words; "" where there is none."""
+        name = self.field_of(name)
         if name not in self._values:
             return ""
         self._known.add(name)
@@ -76,11 +88,11 @@ class Fields:
 
     def known(self, *names: str) -> None:
         """Shown elsewhere."""
-        self._known |= {*names}
+        self._known |= {self.field_of(name) for name in names}
 
     def unknown(self, name: str) -> None:
         """Taken, and given back."""
-        self._known.discard(name)
+        self._known.discard(self.field_of(name))
 
     def clip(self, text: str) -> str:
         if self._most is None or len(text) <= self._most:
@@ -90,7 +102,7 @@ class Fields:
 
     def within(self, values: Mapping[str, Any]) -> Fields:
         """An object inside, counted together with this one by `join`."""
-        return Fields(values, most=self._most, mask=self._mask)
+        return Fields(values, most=self._most, mask=self._mask, names=self._names)
 
     def join(self, other: Fields, spent: int = 0) -> None:
         self.cut += other.cut
@@ -111,7 +123,7 @@ class Fields:
 
     def size_of(self, name: str) -> str:
         """How large a text is on disk. Counted piece by piece: it may have 16 MiB."""
-        text = str(self._values[name])
+        text = str(self._values[self.field_of(name)])
         if text.isascii():
             size = len(text)
         else:

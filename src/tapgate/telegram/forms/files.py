@@ -13,7 +13,7 @@ from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.forms.content import LANGUAGES, READABLE, Content
 from tapgate.telegram.forms.fields import Fields
 
-# Codex takes blanks around such a line.
+# Agents take blanks around such a line.
 _PATCHED = re.compile(r"^[ \t]*\*\*\* (Add File|Update File|Delete File|Move to): ([^\n]{1,200})", re.MULTILINE)
 _MOST_PATCHED = 4
 _WITH_BREAK = "\\ with the line break behind it"
@@ -77,16 +77,16 @@ def edit(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: i
     )
 
 
-def multi_edit(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
-    edits = fields.items("edits")
-    if not edits or not fields.has("file_path") or not all(_is_edit(edit) for edit in edits):
+def edits(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
+    found = fields.items("edits")
+    if not found or not fields.has("file_path") or not all(_is_edit(fields, one) for one in found):
         return None
     path = fields.text("file_path")
-    blocks = seen.blocks if way == 0 and seen is not None and len(seen.blocks) == len(edits) else ()
-    parts = "\n".join(_parts(fields, edits, blocks))
-    first = str(edits[0]["old_string"])
-    place = _place(seen, first, setting, every=edits[0].get("replace_all") is True)
-    signed = any(edit["old_string"] or edit["new_string"] for edit in edits)
+    blocks = seen.blocks if way == 0 and seen is not None and len(seen.blocks) == len(found) else ()
+    parts = "\n".join(_parts(fields, found, blocks))
+    old, new, every = (fields.field_of(name) for name in ("old_string", "new_string", "replace_all"))
+    place = _place(seen, str(found[0][old]), setting, every=found[0].get(every) is True)
+    signed = any(one[old] or one[new] for one in found)
     return fields.content(parts, place, head=path, language="diff", suffix=".diff", signed=signed)
 
 
@@ -152,11 +152,11 @@ def _about(old: str, new: str) -> list[str]:
     return [*about, "the next line joins this one"] if joins else about
 
 
-def _is_edit(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("old_string", "new_string"))
+def _is_edit(fields: Fields, value: object) -> bool:
+    return isinstance(value, dict) and fields.within(value).has("old_string", "new_string")
 
 
-def notebook_edit(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
+def notebook(fields: Fields, seen: OnDisk | None, setting: DisplayOptions, *, way: int) -> Content | None:
     if not fields.has("notebook_path", "new_source"):
         return None
     source = fields.text("new_source")
@@ -188,14 +188,14 @@ _CELL_MODES = {
 }
 
 
-def apply_patch(fields: Fields) -> Content | None:
+def patch(fields: Fields) -> Content | None:
     if not fields.has("command"):
         return None
-    patch = fields.text("command")
-    found = [f"{_PATCH_WORDS[what]} {PurePath(path.strip()).name}" for what, path in _PATCHED.findall(patch[:16_384])]
+    text = fields.text("command")
+    found = [f"{_PATCH_WORDS[what]} {PurePath(path.strip()).name}" for what, path in _PATCHED.findall(text[:16_384])]
     more = f" and {len(found) - _MOST_PATCHED} more" if len(found) > _MOST_PATCHED else ""
     files = f"{', '.join(found[:_MOST_PATCHED])}{more}" if found else ""
-    return fields.content(patch, files, language="diff", suffix=".diff")
+    return fields.content(text, files, language="diff", suffix=".diff")
 
 
 _PATCH_WORDS = {"Add File": "add", "Update File": "update", "Delete File": "delete", "Move to": "move to"}

@@ -6,11 +6,11 @@ from tapgate.telegram.forms.content import Content
 from tapgate.telegram.forms.fields import Fields
 
 
-def glob(fields: Fields) -> Content | None:
+def find(fields: Fields) -> Content | None:
     return _pattern(fields) if fields.has("pattern") else None
 
 
-def grep(fields: Fields) -> Content | None:
+def search(fields: Fields) -> Content | None:
     return _pattern(fields) if fields.has("pattern") else None
 
 
@@ -19,7 +19,7 @@ def _pattern(fields: Fields) -> Content:
     return fields.content(pattern, f"in {path}" if path else "", f"only {only}" if only else "")
 
 
-def ls(fields: Fields) -> Content | None:
+def list_directory(fields: Fields) -> Content | None:
     if not fields.has("path"):
         return None
     ignored = [entry for entry in fields.items("ignore") if isinstance(entry, str)]
@@ -30,7 +30,7 @@ def ls(fields: Fields) -> Content | None:
     return fields.content("", without, head=fields.text("path"))
 
 
-def web_fetch(fields: Fields) -> Content | None:
+def fetch(fields: Fields) -> Content | None:
     if not fields.has("url"):
         return None
     return fields.content(fields.text("prompt"), head=fields.text("url"), prose=True, suffix=".md")
