@@ -168,7 +168,7 @@ def _turned_inside(text: str, separator: str) -> str:
             turning, between = (letter if kind in _TURNING else turning), ""
         elif kind == "L":
             turning, between = "", ""
-        else:
+        elif kind not in ("BN", "NSM"):  # joiners and marks belong to the letters beside them
             between += letter
     return ""
 
