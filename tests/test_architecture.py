@@ -123,6 +123,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *("tapgate.model", "tapgate.errors", "tapgate.wire", "tapgate.agents", "tapgate.desk"),
         *("tapgate.risk.assess", "tapgate.daemon.recorder", "tapgate.daemon.examinations"),
     ),
+    "tapgate.daemon.examinations": (),
     "tapgate.daemon.recorder": ("tapgate.errors", "tapgate.desk.effects"),
     "tapgate.daemon.admission": ("tapgate.errors",),
     "tapgate.daemon.lock": ("tapgate.errors",),

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import anyio
 import pytest
 
-from tapgate.daemon.engine import Engine
+from tapgate.daemon.engine import TOO_SLOW, Engine
+from tapgate.daemon.examinations import MOST_S
 from tapgate.desk.case import ADOPT_S
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import AnsweredEntry, AnswerTap, AskedEntry, CopyEntry, Edit, Entry, Post, SettledEntry
@@ -45,12 +47,16 @@ Refusal = Callable[[Sequence[Entry]], str | None]
 class Room:
     """An engine with a desk, and stand-ins for all around it. Its clock runs on, and can be set forward."""
 
-    def __init__(self, *, hold_s: float = 600, examine: Examine = lambda request: Findings()) -> None:
+    def __init__(
+        self, *, hold_s: float = 600, examine: Examine = lambda request: Findings(), examine_s: float = MOST_S
+    ) -> None:
         self.diary = Diary()
         self.forward_s = 0.0
         self.desk = Desk([ADA], hold_s=hold_s)
         self.front, self.records = FakePhones(self.diary), FakeRecords(self.diary)
-        self.engine = Engine(self.desk, self.records, clock=self.now, report=self.diary.report, examine=examine)
+        self.engine = Engine(
+            self.desk, self.records, clock=self.now, report=self.diary.report, examine=examine, examine_s=examine_s
+        )
         self.engine.connect(self.front)
 
     def now(self) -> Instant:
@@ -389,14 +395,16 @@ async def test_a_request_ends_at_its_deadline_and_not_before() -> None:
     early, late = make_request(1, session="s1", deadline_s=0.3), make_request(2, session="s2", deadline_s=3000)
     async with anyio.create_task_group() as group:
         await group.start(room.engine.run)
-        lines = [await room.ask(late), await room.ask(early)]
+        came = {late.id: room.now().wall}  # the time in which a question is examined counts as well
+        lines = [await room.ask(late)]
+        came[early.id] = room.now().wall
+        lines.append(await room.ask(early))
         await room.diary.until(lambda: all(line.sent is not None for line in lines))
         group.cancel_scope.cancel()
-    asked = {entry.request.id: entry.asked_at for entry in room.diary.entries() if isinstance(entry, AskedEntry)}
     ended = {entry.request_id: entry.ended_at for entry in room.diary.entries() if isinstance(entry, SettledEntry)}
     assert list(ended) == [early.id, late.id]
-    assert ended[early.id] - asked[early.id] >= 0.3
-    assert ended[late.id] - asked[late.id] >= 0.7
+    assert ended[early.id] - came[early.id] >= 0.3
+    assert ended[late.id] - came[late.id] >= 0.7
     assert {room.diary.outcome(early.id), room.diary.outcome(late.id)} == {Outcome.EXPIRED}
 
 
@@ -516,3 +524,67 @@ async def test_an_edited_text_is_examined_before_it_is_offered(is_early: bool) -
     assert findings(card) == LINKED
     await room.engine.handle(replace(tap_on(request, "z"), seal="back"))
     assert findings(room.desk.card(request.id)) == Findings(), "the text that was asked for has none of that"
+
+
+async def test_an_edited_text_that_takes_long_to_examine_holds_up_no_other_event() -> None:
+    """The person who edits waits for it; whoever taps another card does not."""
+    go_on, begun = threading.Event(), threading.Event()
+
+    def examine(request: Request) -> Findings:
+        if request.input.get("command") == "slow":
+            begun.set()
+            go_on.wait(PATIENCE_S)
+        return Findings()
+
+    room = Room(examine=examine)
+    one, other = make_request(1, session="s1"), make_request(2, session="s2")
+    lines = [await room.ask(request) for request in (one, other)]
+    prompt = Copy(ADA.chat_id, 13)
+    for number, request in ((11, one), (12, other)):
+        await room.engine.handle(Posted(request.id, Copy(ADA.chat_id, number), 0))
+    await room.engine.handle(PromptPosted(one.id, prompt, Prompt(ADA.user_id, Action.ASK_EDIT, 0)))
+    async with anyio.create_task_group() as group:
+        group.start_soon(room.engine.handle, Replied(ADA.user_id, ADA.chat_id, 14, prompt.message_id, "slow"))
+        await anyio.to_thread.run_sync(begun.wait, PATIENCE_S)
+        try:
+            await room.engine.handle(tap_on(other, "d"))
+            assert lines[1].sent is not None and b'"deny"' in lines[1].sent.body
+        finally:
+            go_on.set()
+    card = room.desk.card(one.id)
+    assert card is not None and card.draft.text == "slow"
+
+
+async def test_a_question_that_is_not_examined_in_time_is_let_go() -> None:
+    """Nobody else could answer an agent that shows no prompt of its own, and no card is on its way yet."""
+    go_on = threading.Event()
+
+    def examine(request: Request) -> Findings:
+        go_on.wait(PATIENCE_S)
+        return Findings()
+
+    room, request = Room(examine=examine, examine_s=0.05), replace(make_request(), shows_own_prompt=False)
+    try:
+        line = await room.ask(request)
+        assert line.sent is not None and line.sent.kind is FrameKind.PASS and TOO_SLOW.encode() in line.sent.body
+        assert room.desk.card(request.id) is None
+    finally:
+        go_on.set()
+
+
+async def test_an_earlier_run_s_requests_that_take_long_to_examine_do_not_keep_the_daemon_from_starting() -> None:
+    """They are said to be unchecked; their callers bring them again."""
+    go_on = threading.Event()
+
+    def examine(request: Request) -> Findings:
+        go_on.wait(PATIENCE_S)
+        return Findings()
+
+    room = Room(examine=examine)
+    now, requests = room.now().wall, [make_request(number, session=f"s{number}") for number in range(1, 9)]
+    try:
+        await room.engine.restore([Remembered(one, now - 1, now + 500, (ADA.chat_id,)) for one in requests])
+        cards = [room.desk.card(one.id) for one in requests]
+        assert all(card is not None and any(risk.asks_twice for risk in card.risks) for card in cards)
+    finally:
+        go_on.set()

@@ -237,3 +237,13 @@ def test_a_limit_keeps_what_was_read_before_it() -> None:
 @settings(max_examples=1000, derandomize=True, deadline=None)
 def test_any_text_is_read(text: str) -> None:
     assert parse(text) == parse(text)
+
+
+def test_a_long_working_directory_is_counted_for_every_word_that_may_be_a_path_in_it() -> None:
+    """Each of them is looked at by many rules: 2,000 words in a directory of 4,000 characters took half a minute."""
+    command = ("cd a;" * 500 + "x" + "case a in " * 500 + "\n") * 8
+    reading = read_commands(command, cwd="/home/dev/shop", project="/home/dev/shop", home="/home/dev")
+    assert reading.cut
+    assert sum((1 + len(call.args)) * len(call.cwd) for call in reading.calls) < 1024 * 1024
+    ordinary = read_commands("cd src/deep/down\n" + "cat a b c\n" * 1000, cwd="/p" * 60, project="/p", home="/h")
+    assert not ordinary.cut and len(ordinary.calls) == 1001

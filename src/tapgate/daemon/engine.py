@@ -112,6 +112,7 @@ class Engine:
         look: Callable[[Request], Context] = lambda request: NO_CONTEXT,
         examine: Callable[[Request], Findings] = lambda request: Findings(),
         masks: bool = True,
+        examine_s: float = MOST_S,
     ) -> None:
         self.desk = desk
         self._recorder = Recorder(records, report=report)
@@ -120,6 +121,7 @@ class Engine:
         self._look = look
         self._examine = examine
         self._masks = masks
+        self._examine_s = examine_s
         self._front: Front | None = None
         self._connections: dict[str, CallerConnection] = {}
         self._lock = Turn()
@@ -197,7 +199,7 @@ class Engine:
         with anyio.move_on_after(LOOK_S):  # the files may lie on a disk that does not answer
             context = await anyio.to_thread.run_sync(self._look, request, abandon_on_cancel=True)
         left_s = request.caller.deadline_s
-        most_s = left_s if request.shows_own_prompt and left_s > MOST_S else MOST_S
+        most_s = left_s if request.shows_own_prompt and left_s > self._examine_s else self._examine_s
         asked = await self._examinations.run(
             lambda: self._examine_all(request, context), party=_party(request), most_s=most_s
         )
@@ -218,7 +220,7 @@ class Engine:
         if edited is None:
             return event
         try:
-            findings = await self._examinations.run_at_once(lambda: self._examine(edited), most_s=MOST_S)
+            findings = await self._examinations.run_at_once(lambda: self._examine(edited), most_s=self._examine_s)
         except TimeoutError:
             findings = UNCHECKED
         return replace(event, findings=findings)
