@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from tapgate.agents.registry import agent_of
+from tapgate.agents.registry import agent_of, described
 from tapgate.daemon.recorder import Journal, Recorder
 from tapgate.desk.desk import Desk
 from tapgate.desk.effects import (
@@ -139,7 +139,7 @@ class Engine:
                 await self.handle(Ticked())
 
     async def restore(self, remembered: Sequence[Remembered]) -> None:
-        known = list(remembered)
+        known = [replace(memory, request=described(memory.request)) for memory in remembered]
         async with anyio.create_task_group() as group:
             for index, memory in enumerate(known):
                 if memory.outcome is None:
