@@ -104,10 +104,11 @@ def test_command_that_writes_through_a_link_shows_the_target_and_its_risk(world:
     assert "Changes where your keys and sign-ins are kept" in card["text"]
 
 
-def test_patch_through_a_link_shows_the_target_and_its_risk(world: World, shop: Path) -> None:
-    """apply_patch names its files inside of the patch; links on the way to them are followed, too."""
+@pytest.mark.parametrize("agent", ["codex", "claude"])
+def test_patch_through_a_link_shows_the_target_and_its_risk(world: World, shop: Path, agent: str) -> None:
+    """A patch names its files inside of itself; links on the way to them are followed, whoever sends it."""
     patch = "*** Begin Patch\n*** Add File: docs/authorized_keys\n+key\n*** End Patch"
-    card = ask(world, shop, "apply_patch", {"command": patch}, agent="codex")
+    card = ask(world, shop, "apply_patch", {"command": patch}, agent=agent)
     assert "a link to ~/.ssh/authorized_keys" in card["text"]
     assert "Changes where your keys and sign-ins are kept" in card["text"]
 

@@ -21,6 +21,7 @@ from tapgate.desk.events import CallerGone, Left, Posted, PromptPosted, Replied,
 from tapgate.desk.memory import Remembered
 from tapgate.errors import FrameError
 from tapgate.model import (
+    UNKNOWN_TOOL,
     Action,
     Card,
     Copy,
@@ -505,6 +506,19 @@ async def test_a_request_of_an_earlier_run_is_examined_anew() -> None:
         [Remembered(request, asked_at=1e9, deadline_at=1e9 + 600, chats=(ADA.chat_id,), copies=((COPY, 0),))]
     )
     assert findings(room.desk.card(request.id)) == LINKED
+
+
+async def test_a_restored_request_without_its_input_is_still_named_as_before() -> None:
+    """The journal may have dropped the input, and knows no agent's tools."""
+    room = Room()
+    request = replace(
+        make_request(tool="ExitPlanMode"), input={}, choices=(), raw=b"", tool=UNKNOWN_TOOL, agent_title=""
+    )
+    memory = Remembered(*(request, 1e9, 1e9 + 600), chats=(ADA.chat_id,), outcome=Outcome.EXPIRED, ended_at=1e9 + 600)
+    await room.engine.restore([memory])
+    card = room.desk.card(request.id)
+    assert card is not None
+    assert (card.request.tool.title, card.request.agent_title) == ("Plan", "Claude Code")
 
 
 @pytest.mark.parametrize("is_early", [False, True], ids=["after its prompt is known", "before"])

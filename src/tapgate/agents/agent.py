@@ -44,6 +44,8 @@ class Agent:
     def parse(self, request_id: str, caller: Caller, raw: bytes) -> AgentEvent:
         """What the agent says; a request comes with its tool's row. Raises InputError."""
         event = self.parse_event(request_id, caller, raw)
-        if not isinstance(event, Request):
-            return event
-        return replace(event, tool=self.tools.get(event.call.tool, UNKNOWN_TOOL), agent_title=self.title)
+        return self.described(event) if isinstance(event, Request) else event
+
+    def described(self, request: Request) -> Request:
+        """The request with what the agent declares about it: its tool's row, and who asks."""
+        return replace(request, tool=self.tools.get(request.call.tool, UNKNOWN_TOOL), agent_title=self.title)

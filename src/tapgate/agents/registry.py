@@ -88,6 +88,14 @@ def parse_request(request_id: str, caller: Caller, raw: bytes) -> Request:
     return event
 
 
+def described(request: Request) -> Request:
+    """The same for a request whose input was dropped, so that it cannot be parsed; as it is for an unknown agent."""
+    try:
+        return agent_of(request.caller.agent).described(request)
+    except InputError:
+        return request
+
+
 def _agent_of(entry: EntryPoint) -> Agent | str:
     """The agent that an entry point names; or in words, why there is none."""
     try:

@@ -11,7 +11,7 @@ from typing import Protocol
 import anyio
 from anyio.abc import TaskGroup
 
-from tapgate.agents.registry import agent_of
+from tapgate.agents.registry import agent_of, described
 from tapgate.daemon.examinations import MOST_S, Examinations
 from tapgate.daemon.recorder import Journal, Recorder
 from tapgate.desk.desk import Desk
@@ -149,7 +149,7 @@ class Engine:
                 await self.handle(Ticked())
 
     async def restore(self, remembered: Sequence[Remembered]) -> None:
-        known = list(remembered)
+        known = [replace(memory, request=described(memory.request)) for memory in remembered]
         with anyio.move_on_after(RESTORE_S):
             async with anyio.create_task_group() as group:
                 for index, memory in enumerate(known):

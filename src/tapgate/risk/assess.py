@@ -109,6 +109,8 @@ def _scene(use: ToolUse, cwd: str, where: Ground) -> RiskInput:
             cwd = where.locate(_plain(workdir), cwd)
         scene = scene_of_commands(read_commands(command, cwd=cwd, project=where.project, home=where.home), where)
         scene = replace(scene, cut=scene.cut or len(command) > MAX_CHARS)
+        if use.kind is ToolKind.OTHER:  # what it makes of the text is not known: it may be a patch
+            scene = replace(scene, writes=scene.writes + _of_patch(command, cwd, where).writes)
         return _with_patches(scene, where)
     if use.kind in (ToolKind.FETCH, ToolKind.WEB_SEARCH):
         url = use.value("url")
