@@ -102,10 +102,12 @@ PARTS: Mapping[str, tuple[str, ...]] = {
         *("tapgate.model", "tapgate.agents.agent", "tapgate.agents.dialect", "tapgate.desk.seals"),
     ),
     # The three edges, which never know each other.
-    "tapgate.journal": ("tapgate.model", "tapgate.errors", "tapgate.desk.effects", "tapgate.desk.memory"),
+    "tapgate.journal": (
+        *("tapgate.model", "tapgate.errors", "tapgate.desk.effects", "tapgate.desk.memory", "tapgate.desk.outcomes"),
+    ),
     "tapgate.telegram": (
         *("tapgate.model", "tapgate.errors"),
-        *("tapgate.desk.effects", "tapgate.desk.events", "tapgate.desk.words"),
+        *("tapgate.desk.effects", "tapgate.desk.events", "tapgate.desk.words", "tapgate.desk.outcomes"),
         # What a card shows has no secrets in it, and says a risk in general words where it may not name files.
         *("tapgate.masking.mask", "tapgate.risk.assess"),
         # What was put together on a card so far; what cannot be seen.
@@ -136,7 +138,6 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "tapgate.daemon.reports": ("tapgate.errors",),
     "tapgate.daemon.homes": (),
     "tapgate.daemon.limits": (),
-    "tapgate.daemon.examinations": ("tapgate.errors", "tapgate.model"),
     # What is read goes to a phone, so which files hold secrets is a question before the reading.
     "tapgate.daemon.disk": ("tapgate.risk.paths",),
     "tapgate.daemon.links": ("tapgate.risk.links",),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tapgate.cli.daemon import ConfigOption
+from tapgate.desk.outcomes import log_word
 from tapgate.journal.codec import SUMMARY_CHARS
 from tapgate.model import Outcome, Ran, Verdict
 
@@ -35,12 +36,6 @@ ROOMY = 120  # a terminal this wide leaves enough for "what" when the other colu
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d+)([smhdw])")
 
-_ENDINGS: dict[str, str] = {  # how a request without an answer ended, in the width of a column
-    Outcome.TERMINAL_ALLOWED: "terminal yes",
-    Outcome.TERMINAL_DENIED: "terminal no",
-    Outcome.SESSION_ENDED: "session end",
-    Outcome.NOT_RECORDED: "not saved",
-}
 _RESULTS: dict[str, str] = {Ran.OK: "ran", Ran.FAILED: "failed", Ran.AGAINST: "ran anyway"}
 _STYLES = {
     Verdict.ALLOW.value: "green",
@@ -273,7 +268,7 @@ def _without_cut_word(summary: str) -> str:
 def _decision(row: TrailRow) -> str:
     if row.verdict and row.after_s is not None:
         return row.verdict
-    return _ENDINGS.get(row.outcome, row.outcome.replace("_", " ")) or "open"
+    return log_word(row.outcome) or "open"
 
 
 def _result(row: TrailRow) -> str:
@@ -283,7 +278,7 @@ def _result(row: TrailRow) -> str:
         return ""
     if row.taken is None:
         return "sending"
-    return "taken" if row.taken else row.outcome.replace("_", " ")
+    return "taken" if row.taken else log_word(row.outcome)
 
 
 def _duration(seconds: float | None) -> str:

@@ -24,6 +24,7 @@ from tapgate.desk.events import (
     ToolEnded,
 )
 from tapgate.desk.matching import kin_of, match_ended, moves_on, supersedes, why_left
+from tapgate.desk.outcomes import OUTCOMES, PhoneAnswer
 from tapgate.desk.state import DeskState
 from tapgate.model import NO_OPINION, Context, Instant, Outcome, Phase, Ran, Request, Verdict
 
@@ -234,7 +235,8 @@ def end_at_terminal(desk: DeskState, case: Case, event: ToolEnded, now: Instant)
 
 
 def mark_ran(desk: DeskState, case: Case, event: ToolEnded, now: Instant) -> list[Effect]:
-    retold = case.ran is Ran.AGAINST or case.outcome in (Outcome.UNCONFIRMED, Outcome.NOT_TAKEN)
+    is_unsure = case.outcome is not None and OUTCOMES[case.outcome].answer is PhoneAnswer.UNSURE
+    retold = case.ran is Ran.AGAINST or is_unsure
     case.version += retold
     entry = RanEntry(case.request.id, case.ran, now.wall, case.version)
     return [Record(case.request.id, entry), *(desk.cases.edit(case) if retold else [])]

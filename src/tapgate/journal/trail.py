@@ -8,10 +8,12 @@ from dataclasses import dataclass, fields, replace
 from itertools import groupby
 from typing import Any
 
+from tapgate.desk.outcomes import OUTCOMES, PhoneAnswer
 from tapgate.journal.codec import encode_text, readable, summary_of_input
 from tapgate.model import Verdict
 
 DEFAULT_LIMIT = 50
+_TAKEN = ", ".join(f"'{outcome.value}'" for outcome, row in OUTCOMES.items() if row.answer is PhoneAnswer.TAKEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +82,13 @@ def append_row(
 ) -> None:
     """Add a row for something that has just been written to `requests`, with all that stands there now."""
     connection.execute(
-        "INSERT INTO trail (at, request_id, what, agent, session_id, project, tool, summary, chat_id, message_id,"
+        "INSERT INTO trail (at, request_id, what, agent, session_id,"  # noqa: S608
+        " project, tool, summary, chat_id, message_id,"
         " person, user_id, verdict, choice, saved, after_s, outcome, detail, taken, ran)"
         " SELECT :at, id, :what, agent, session_id, project, tool, summary, :chat_id, :message_id, person, user_id,"
         " CASE WHEN answered_at IS NOT NULL THEN verdict WHEN outcome IS NOT NULL THEN 'none' ELSE '' END,"
         " choice, saved, after_s, coalesce(outcome, ''), detail,"
-        " CASE WHEN outcome IS NOT NULL THEN outcome IN ('allowed', 'denied') END, ran"
+        f" CASE WHEN outcome IS NOT NULL THEN outcome IN ({_TAKEN}) END, ran"
         " FROM requests WHERE id = :id",
         {
             "id": encode_text(request_id),

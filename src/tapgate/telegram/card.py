@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from tapgate.desk import words
 from tapgate.desk.drafts import edited_text
+from tapgate.desk.outcomes import OUTCOMES, PhoneAnswer
 from tapgate.model import Action, Card, Choice, Context, Outcome, Phase, Ran, Request, Risk, ToolKind
 from tapgate.risk.assess import sentence_of
 from tapgate.telegram.content import contents_of, describe, gist_of, summary_of
@@ -36,19 +37,6 @@ _MOST_LISTED = 4  # long button texts that are spelled out above the buttons
 _LISTED_UNITS = 160
 
 _DIFF = '<pre><code class="language-diff">'
-_MARKS = {
-    Outcome.ALLOWED: "✅",
-    Outcome.DENIED: "⛔️",
-    Outcome.TERMINAL_ALLOWED: "🖥",
-    Outcome.TERMINAL_DENIED: "🖥",
-    Outcome.RELEASED: "🖥",
-    Outcome.EXPIRED: "⌛️",
-    Outcome.NOT_RECORDED: "⚠️",
-    Outcome.NOT_SHOWN: "⚠️",
-    Outcome.UNDELIVERED: "⚠️",
-    Outcome.NOT_TAKEN: "⚠️",
-    Outcome.UNCONFIRMED: "⚠️",
-}
 
 __all__ = ["DisplayOptions", "FormatTime", "fits", "render_card", "render_open_line"]
 
@@ -287,12 +275,13 @@ def _settled(card: Card, setting: DisplayOptions) -> list[str]:
     """Two lines: how it ended, by whom and when; what it was, and what was written."""
     assert card.outcome is not None
     answer = card.answer
-    mark = "⚠️" if card.ran is Ran.AGAINST else _MARKS.get(card.outcome, "▫️")
+    row = OUTCOMES[card.outcome]
+    mark = "⚠️" if card.ran is Ran.AGAINST else row.mark
     when = setting.clock(card.ended_at)
-    if answer is not None and card.outcome in (Outcome.ALLOWED, Outcome.DENIED):
+    if answer is not None and row.answer is PhoneAnswer.TAKEN:
         when += f", after {_duration(answer.after_s)}"
     ended = f"{mark} <b>{_line(words.ended(card), setting, _NOTE_UNITS)}</b> · {escape(when)}"
-    if card.outcome in words.ASKS_AT_TERMINAL:
+    if row.asks_at_terminal:
         ended += f" · the agent {words.asks(card.request)}"
     place = _line(_project(card.request), setting, _NAME_UNITS)
     machine = f" on {_line(setting.machine, setting, _NAME_UNITS)}" if setting.machine else ""

@@ -8,14 +8,13 @@ from pathlib import PurePath
 
 import anyio.to_thread
 
-from tapgate.model import Outcome
+from tapgate.desk.outcomes import OUTCOMES
 from tapgate.telegram.commands.context import CommandContext, PastAnswer
 from tapgate.telegram.commands.registry import command
 from tapgate.telegram.display import DisplayOptions
 from tapgate.telegram.text import Clipper
 
 MOST = 10
-_MARKS = {Outcome.ALLOWED: "✅", Outcome.DENIED: "⛔️", Outcome.TERMINAL_ALLOWED: "🖥", Outcome.TERMINAL_DENIED: "🖥"}
 
 
 @command("history", "the last answers")
@@ -33,7 +32,7 @@ def render_history(
         return "Nothing has been answered yet."
     lines = []
     for answer in answers[:MOST]:
-        mark = "⚠️" if answer.ran_against else _MARKS.get(answer.outcome, "▫️")
+        mark = "⚠️" if answer.ran_against else OUTCOMES[answer.outcome].mark
         project = _short(PurePath(answer.project).name or "no project", 24, setting)
         who = _short(answer.person, 20, setting) if answer.person else answer.outcome.replace("_", " ")
         head = f"{mark} {words(answer.at)} <b>{project}</b> {_short(answer.tool, 24, setting)} · {who}"
