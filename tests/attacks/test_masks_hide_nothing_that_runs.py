@@ -264,6 +264,26 @@ def test_a_rule_that_would_last_shows_which_program_it_allows() -> None:
     assert f"./{TOKEN_PROGRAM}" in shown(card)
 
 
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "pm2 start --name bearer ./tmp/evil-program9/run.js",
+        "git push origin -u HEAD:production",
+        "git push curl -u HEAD:production",
+        f"java -jar {TOKEN_PROGRAM}",
+        f"java -jar {TOKEN_PROGRAM} *",
+    ],
+)
+def test_one_tap_gives_no_standing_permission_for_what_is_hidden(rule: str) -> None:
+    """A rule that is suggested beside a harmless call shows all of itself, or takes a second tap."""
+    entry = {"toolName": "Bash", "ruleContent": rule}
+    suggestion = {"type": "addRules", "rules": [entry], "behavior": "allow", "destination": "localSettings"}
+    card = prepared(make_request(tool_input={"command": "ls"}, suggestions=(suggestion,)))
+    lasting = [choice for choice in card.choices if choice.saved]
+    assert lasting
+    assert rule in shown(card) or all(choice.action is not Action.DECIDE for choice in lasting)
+
+
 def test_a_changed_command_shows_the_program_it_runs() -> None:
     """Also where the change is shown line by line."""
     request = bash("ls")
@@ -354,7 +374,7 @@ def test_a_context_hides_no_operand(command: str, payload: str) -> None:
         ("Write", {"file_path": f"/home/dev/shop/{TOKEN_PROGRAM}", "content": "x\n"}, TOKEN_PROGRAM),
         ("mcp__fs__delete", {"authorization": "/home/dev/shop/src9/main"}, "/home/dev/shop/src9/main"),
         ("mcp__fs__delete", {"password": "aB3/dE5/gH7/jK9/mN1/pQ3"}, "aB3/dE5/gH7/jK9/mN1/pQ3"),
-        ("mcp__x__run", {"args": ["-----BEGIN PRIVATE KEY-----", KEY_PROGRAM]}, KEY_PROGRAM),
+        ("mcp__x__run", {"args": ["env", "X=-----BEGIN PRIVATE KEY-----", KEY_PROGRAM]}, KEY_PROGRAM),
     ],
     ids=[
         "js label",

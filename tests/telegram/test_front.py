@@ -719,7 +719,7 @@ def test_what_is_hidden_goes_out_in_the_clear_as_a_reply_to_the_card() -> None:
 
 
 def test_much_that_is_hidden_goes_out_as_a_file() -> None:
-    words = "hunter two " * 500
+    words = "hunter two " * 360
 
     async def main(edge: Edge) -> None:
         edge.front.show_hidden(ShowHidden(hidden_card(f"sshpass -p '{words}' ssh h"), Copy(ADA, 5)))

@@ -199,6 +199,8 @@ def _holds_command(text: str, path: str, *, home: str, project: str) -> bool:
     values = tuple(dict.fromkeys(text[find.start : find.end] for find in hidden_finds(text) if not find.block))
     if not values:
         return False
+    if len(values) > MOST_COMMANDS:
+        return next(commands_in(text, path), None) is not None  # too many to look for them all
     asked = 0
     for command in commands_in(text, path):
         also = tuple(value for value in values if value in command)

@@ -35,7 +35,8 @@ def uses_in_text(text: str, named: Iterable[tuple[str, str]]) -> bool:
     """Whether a value that is hidden in this text, or under a field's name, is used in it as more than data."""
     finds = hidden_finds(text)
     if len(finds) > MOST_FINDS:
-        return RUNNER.search(text) is not None  # too many to follow them all
+        in_path = any(is_in_path(text, find.start, find.end) for find in finds)
+        return in_path or RUNNER.search(text) is not None  # too many to follow them all
     names = {name_before(text, find.start) for find in finds if not find.block} - {""}
     for name, value in named:
         names.add(re.split(r"[^\w]", name)[-1])

@@ -7,7 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-MOST_COMMANDS = 400
+MOST_COMMANDS = 100
 _KEY = (
     r"run|script|scripts|before_script|after_script|command|cmd|exec|shell|entrypoint|args|hook|\w*_?command"
     r"|ExecStart\w*|ExecStop\w*|ExecReload"
