@@ -82,6 +82,13 @@ BROAD: list[tuple[str, dict[str, Any], str, tuple[str, ...]]] = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _cards_are_settled_before_the_next_test(world: World) -> Iterator[None]:
+    """The daemon is shared, and a test takes the newest card that can be tapped."""
+    yield
+    world.until(lambda: not any(card["buttons"] for card in world.cards()))
+
+
 @pytest.mark.parametrize(("entry", "label", "spelled"), [case[1:] for case in BROAD], ids=[case[0] for case in BROAD])
 def test_one_tap_on_a_broad_rule_sends_nothing(
     world: World, entry: dict[str, Any], label: str, spelled: tuple[str, ...]
