@@ -334,7 +334,8 @@ def test_a_caller_whose_place_another_took_is_let_go(world: World) -> None:
     with closing(sqlite3.connect(world.state_dir / "journal.db")) as journal:
         name, body = journal.execute("SELECT id, input FROM requests").fetchone()
     with ExitStack() as stack:
-        fields = {"id": name, "agent": "codex", "deadline_s": 500, "pid": 1, "parent": 1}
+        facts = {"project": "/home/dev/shop"}  # with others it would be another question, and refused
+        fields = {"id": name, "agent": "codex", "deadline_s": 500, "pid": 1, "parent": 1, **facts}
         connected(stack, world).sendall(encode_frame(FrameKind.ASK, body, **fields))
         assert "another caller" in leaves(caller)
 
